@@ -1,0 +1,222 @@
+//! [`Error`]: why bytes are not a valid frame or identity. A class, a stable reason code, where, what was found and
+//! what was expected.
+//!
+//! An error is a plain value of about 100 bytes: making, copying and dropping one never allocates, so that scanning
+//! damaged storage, where most verdicts are errors, costs no more than scanning sound storage.
+
+mod detail;
+
+use core::fmt;
+
+pub(crate) use self::detail::Detail;
+pub use self::detail::JsonProblem;
+pub(crate) use self::detail::{Excerpt, FieldProblem};
+use crate::identity::IdentityField;
+
+/// The two classes of the specification (section 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorClass {
+    /// `SchemaError`: these bytes do not claim to be a v5 frame, or their structure or identity breaks its rules.
+    Schema,
+    /// `CorruptPayloadError`: a v5 frame, but bytes are missing, left over or changed.
+    CorruptPayload,
+}
+
+impl ErrorClass {
+    /// The status word of this class in reports and vectors: `schema_error` or `corrupt_payload`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Schema => "schema_error",
+            Self::CorruptPayload => "corrupt_payload",
+        }
+    }
+}
+
+impl fmt::Display for ErrorClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Which check failed. The codes ([`Reason::as_str`]) are stable: they are the ones of the vectors, the command line's
+/// JSON and every other implementation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// `truncated`: the bytes end before the frame does.
+    Truncated,
+    /// `old_version`: the magic of format v2 or v4.
+    OldVersion,
+    /// `bad_magic`: the first four bytes are not `C0 DE 01 05`.
+    BadMagic,
+    /// `schema_version`: the header's schema is not 5.
+    SchemaVersion,
+    /// `reserved_not_zero`: the header's reserved field is not 0.
+    ReservedNotZero,
+    /// `identity_length`: the identity does not fit into the bytes that there are, or a stream's cap forbids it.
+    IdentityLength,
+    /// `identity_json`: the identity is not one strict JSON object.
+    IdentityJson,
+    /// `identity_field`: one of the ten identity fields is missing or out of its domain.
+    IdentityField,
+    /// `trailing_bytes`: bytes follow the end of the frame.
+    TrailingBytes,
+    /// `trailer_mismatch`: the payload's SHA-256 does not begin with the trailer.
+    TrailerMismatch,
+}
+
+impl Reason {
+    /// Every reason, in the order in which the checks run.
+    pub const ALL: [Self; 10] = [
+        Self::OldVersion,
+        Self::BadMagic,
+        Self::SchemaVersion,
+        Self::ReservedNotZero,
+        Self::IdentityLength,
+        Self::IdentityJson,
+        Self::IdentityField,
+        Self::Truncated,
+        Self::TrailingBytes,
+        Self::TrailerMismatch,
+    ];
+
+    /// The stable reason code, in snake case.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Truncated => "truncated",
+            Self::OldVersion => "old_version",
+            Self::BadMagic => "bad_magic",
+            Self::SchemaVersion => "schema_version",
+            Self::ReservedNotZero => "reserved_not_zero",
+            Self::IdentityLength => "identity_length",
+            Self::IdentityJson => "identity_json",
+            Self::IdentityField => "identity_field",
+            Self::TrailingBytes => "trailing_bytes",
+            Self::TrailerMismatch => "trailer_mismatch",
+        }
+    }
+
+    /// The class that every error of this reason has.
+    pub const fn class(self) -> ErrorClass {
+        match self {
+            Self::Truncated | Self::TrailingBytes | Self::TrailerMismatch => ErrorClass::CorruptPayload,
+            Self::OldVersion
+            | Self::BadMagic
+            | Self::SchemaVersion
+            | Self::ReservedNotZero
+            | Self::IdentityLength
+            | Self::IdentityJson
+            | Self::IdentityField => ErrorClass::Schema,
+        }
+    }
+
+    /// One sentence for an operator: what usually causes this and what to do.
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Self::Truncated => "The write never finished or the file was cut: restore the frame from a replica.",
+            Self::OldVersion => "A frame of format v2 or v4: convert it to v5 before serving it.",
+            Self::BadMagic => "Not a Membrane frame: check that the path belongs to the store; if it does, restore it.",
+            Self::SchemaVersion => {
+                "The header names another schema version: convert the frame to v5, or restore it if it was v5."
+            }
+            Self::ReservedNotZero => "The header was damaged or written by a newer format: restore the frame.",
+            Self::IdentityLength => "The header was damaged or the file was cut: restore the frame from a replica.",
+            Self::IdentityJson => "The identity was damaged or its producer writes invalid JSON: restore the frame.",
+            Self::IdentityField => {
+                "The identity was damaged or its producer breaks the field's domain: restore the frame."
+            }
+            Self::TrailingBytes => {
+                "More than one frame was written here, or a shorter frame over a longer one: restore the frame."
+            }
+            Self::TrailerMismatch => "The payload or its trailer changed after it was written: restore the frame.",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Why bytes are not a valid frame, or text not a valid identity.
+///
+/// Displayed, it is one line: the reason code, the byte offset, what was found and what was expected.
+///
+/// ```
+/// use membrane_codec::{ErrorClass, Frame, Reason};
+///
+/// let error = Frame::parse(b"GGUF").unwrap_err();
+/// assert_eq!(error.class(), ErrorClass::Schema);
+/// assert_eq!(error.reason(), Reason::BadMagic);
+/// assert_eq!(error.offset(), 0);
+/// assert_eq!(error.to_string(), "bad_magic at byte 0: found magic 47475546, expected c0de0105");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Error {
+    offset: u64,
+    detail: Detail,
+}
+
+impl Error {
+    pub(crate) const fn new(offset: u64, detail: Detail) -> Self {
+        Self { offset, detail }
+    }
+
+    /// The same error, seen from a frame in which the identity starts `by` bytes after the frame's first.
+    pub(crate) const fn shifted(mut self, by: u64) -> Self {
+        self.offset = self.offset.saturating_add(by);
+        self
+    }
+
+    /// The class of the specification.
+    pub const fn class(&self) -> ErrorClass {
+        self.reason().class()
+    }
+
+    /// Which check failed.
+    pub const fn reason(&self) -> Reason {
+        self.detail.reason()
+    }
+
+    /// Where, in bytes: from the start of the frame, or of the JSON text when an identity was parsed on its own.
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The identity field at fault: for [`Reason::IdentityField`], and for [`Reason::IdentityJson`] when a field is
+    /// given twice.
+    pub const fn field(&self) -> Option<IdentityField> {
+        self.detail.field()
+    }
+
+    /// What is wrong with the JSON text, for [`Reason::IdentityJson`].
+    pub const fn json_problem(&self) -> Option<JsonProblem> {
+        match self.detail {
+            Detail::Json(problem) => Some(problem),
+            _ => None,
+        }
+    }
+
+    /// What was found, as text.
+    pub fn found(&self) -> impl fmt::Display + '_ {
+        detail::Found(&self.detail)
+    }
+
+    /// What was expected, as text.
+    pub fn expected(&self) -> impl fmt::Display + '_ {
+        detail::Expected(&self.detail)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}: ", self.reason(), self.offset)?;
+        if let Some(field) = self.field() {
+            write!(f, "{field}: ")?;
+        }
+        write!(f, "found {}, expected {}", self.found(), self.expected())
+    }
+}
+
+impl core::error::Error for Error {}

@@ -1,0 +1,237 @@
+//! Where everything lies in a frame (specification, section 3), and the checks that need no more than that: rows 1-6, 9
+//! and 10 of the contract's table. Nothing here looks into the identity or hashes.
+
+use zerocopy::byteorder::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::error::{Detail, Error};
+
+/// The first four bytes of a v5 frame.
+pub const MAGIC: [u8; 4] = [0xC0, 0xDE, 0x01, 0x05];
+/// The schema version that goes with [`MAGIC`].
+pub const SCHEMA_VERSION: u16 = 5;
+/// Length of the header in bytes; the identity starts here.
+pub const HEADER_LEN: usize = 14;
+/// Length of the trailer in bytes.
+pub const TRAILER_LEN: usize = 8;
+/// Bytes in a frame beside identity and payload: header, payload_len and trailer.
+pub const OVERHEAD_LEN: usize = HEADER_LEN + PAYLOAD_LEN_LEN + TRAILER_LEN;
+
+/// Length of the payload_len field in bytes.
+pub(crate) const PAYLOAD_LEN_LEN: usize = 8;
+/// What follows the identity at the least: payload_len and trailer.
+pub(crate) const MIN_LEN_AFTER_IDENTITY: usize = PAYLOAD_LEN_LEN + TRAILER_LEN;
+
+const SCHEMA_OFFSET: u64 = 4;
+const RESERVED_OFFSET: u64 = 6;
+const IDENTITY_LEN_OFFSET: u64 = 10;
+
+/// The 14 bytes at the start of a frame, read where they lie. All integers are little-endian.
+///
+/// As a plain struct it can hold any values; [`FrameHeader::check`] says whether they are those of a v5 frame.
+///
+/// ```
+/// use membrane_codec::FrameHeader;
+///
+/// let header = FrameHeader::from_bytes([0xC0, 0xDE, 0x01, 0x05, 5, 0, 0, 0, 0, 0, 0x10, 1, 0, 0]);
+/// assert_eq!(header.check(), Ok(()));
+/// assert_eq!(header.identity_len(), 272);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct FrameHeader {
+    magic: [u8; 4],
+    schema: U16,
+    reserved: U32,
+    identity_len: U32,
+}
+
+impl FrameHeader {
+    /// The header of a v5 frame whose identity JSON has `identity_len` bytes.
+    pub const fn new(identity_len: u32) -> Self {
+        Self {
+            magic: MAGIC,
+            schema: U16::new(SCHEMA_VERSION),
+            reserved: U32::new(0),
+            identity_len: U32::new(identity_len),
+        }
+    }
+
+    /// The header that these bytes hold, unchecked.
+    pub fn from_bytes(bytes: [u8; HEADER_LEN]) -> Self {
+        zerocopy::transmute!(bytes)
+    }
+
+    /// The 14 bytes.
+    pub fn to_bytes(self) -> [u8; HEADER_LEN] {
+        zerocopy::transmute!(self)
+    }
+
+    /// The magic; [`MAGIC`] in a v5 frame.
+    pub const fn magic(&self) -> [u8; 4] {
+        self.magic
+    }
+
+    /// The schema version; [`SCHEMA_VERSION`] in a v5 frame.
+    pub const fn schema(&self) -> u16 {
+        self.schema.get()
+    }
+
+    /// The reserved field; 0 in a v5 frame.
+    pub const fn reserved(&self) -> u32 {
+        self.reserved.get()
+    }
+
+    /// Length of the identity JSON in bytes.
+    pub const fn identity_len(&self) -> u32 {
+        self.identity_len.get()
+    }
+
+    /// Checks magic, schema and reserved: rows 2, 4 and 5 of the contract.
+    ///
+    /// # Errors
+    /// [`Reason::OldVersion`](crate::Reason::OldVersion) or [`Reason::BadMagic`](crate::Reason::BadMagic),
+    /// [`Reason::SchemaVersion`](crate::Reason::SchemaVersion),
+    /// [`Reason::ReservedNotZero`](crate::Reason::ReservedNotZero), in this order.
+    pub fn check(&self) -> Result<(), Error> {
+        check_magic(&self.magic)?;
+        if self.schema() != SCHEMA_VERSION {
+            return Err(Error::new(SCHEMA_OFFSET, Detail::Schema { found: self.schema() }));
+        }
+        if self.reserved() != 0 {
+            return Err(Error::new(RESERVED_OFFSET, Detail::Reserved { found: self.reserved() }));
+        }
+        Ok(())
+    }
+}
+
+/// Row 2: as many bytes of the magic as there are must be right.
+fn check_magic(start: &[u8]) -> Result<(), Error> {
+    let len = start.len().min(MAGIC.len());
+    if start[..len] == MAGIC[..len] {
+        return Ok(());
+    }
+    let mut found = [0; 4];
+    found[..len].copy_from_slice(&start[..len]);
+    Err(Error::new(0, Detail::Magic { found, len: len as u8 }))
+}
+
+/// The error for a source that ends within its first 14 bytes: rows 1, 2 and 3.
+pub(super) fn header_cut_short(start: &[u8]) -> Error {
+    let have = start.len() as u64;
+    match check_magic(start) {
+        Ok(()) => Error::new(have, Detail::HeaderTruncated { have }),
+        Err(error) => error,
+    }
+}
+
+/// Row 6, for a source of `have` bytes.
+pub(super) fn check_identity_fits(identity_len: u32, have: u64) -> Result<(), Error> {
+    if shortest_frame_len(identity_len) <= have { Ok(()) } else { Err(identity_does_not_fit(identity_len, have)) }
+}
+
+/// The length of a frame with this identity_len and no payload.
+fn shortest_frame_len(identity_len: u32) -> u64 {
+    OVERHEAD_LEN as u64 + u64::from(identity_len)
+}
+
+fn identity_does_not_fit(identity_len: u32, have: u64) -> Error {
+    let frame_at_least = shortest_frame_len(identity_len);
+    Error::new(IDENTITY_LEN_OFFSET, Detail::IdentityDoesNotFit { identity_len, frame_at_least, have })
+}
+
+/// Row 6 as a stream may apply it before it knows how much will come.
+pub(super) fn check_identity_cap(identity_len: u32, cap: u32) -> Result<(), Error> {
+    if identity_len <= cap {
+        return Ok(());
+    }
+    Err(Error::new(IDENTITY_LEN_OFFSET, Detail::IdentityAboveCap { identity_len, cap }))
+}
+
+/// The length of the frame that this header and payload_len describe. It may exceed every memory and file.
+pub(super) fn frame_len(identity_len: u32, payload_len: u64) -> u128 {
+    OVERHEAD_LEN as u128 + u128::from(identity_len) + u128::from(payload_len)
+}
+
+/// Row 9, for a source of `have` bytes; gives the frame's length, which then is at most `have`.
+pub(super) fn check_not_truncated(identity_len: u32, payload_len: u64, have: u64) -> Result<u64, Error> {
+    let frame_len = frame_len(identity_len, payload_len);
+    match u64::try_from(frame_len) {
+        Ok(frame_len) if frame_len <= have => Ok(frame_len),
+        _ => Err(truncated(frame_len, have)),
+    }
+}
+
+/// The error of row 9: the source ends after `have` bytes of a longer frame.
+pub(super) fn truncated(frame_len: u128, have: u64) -> Error {
+    Error::new(have, Detail::Truncated { frame_len, have })
+}
+
+/// Row 10, for a source of `have` bytes, `None` when all that is known is that bytes follow the frame.
+pub(super) fn trailing_bytes(frame_len: u64, have: Option<u64>) -> Error {
+    Error::new(frame_len, Detail::TrailingBytes { frame_len, have })
+}
+
+/// Row 11: the trailer stands at `offset` and must be the start of the payload's digest.
+pub(super) fn check_trailer(stored: [u8; TRAILER_LEN], computed: [u8; TRAILER_LEN], offset: u64) -> Result<(), Error> {
+    if stored == computed {
+        return Ok(());
+    }
+    Err(Error::new(offset, Detail::Trailer { computed, stored }))
+}
+
+/// A frame's start: what rows 1-6 vouch for.
+pub(super) struct Head<'a> {
+    pub(super) header: &'a FrameHeader,
+    pub(super) identity: &'a [u8],
+    pub(super) payload_len: u64,
+    /// What follows payload_len: at least [`TRAILER_LEN`] bytes.
+    rest: &'a [u8],
+    /// Length of the whole source.
+    source_len: u64,
+}
+
+/// A frame's end: what row 9 vouches for.
+pub(super) struct Body<'a> {
+    pub(super) payload: &'a [u8],
+    pub(super) trailer: &'a [u8; TRAILER_LEN],
+    /// What follows the frame.
+    pub(super) rest: &'a [u8],
+}
+
+/// Rows 1-6.
+pub(super) fn parse_head(source: &[u8]) -> Result<Head<'_>, Error> {
+    let source_len = source.len() as u64;
+    let Ok((header, rest)) = FrameHeader::ref_from_prefix(source) else {
+        return Err(header_cut_short(source));
+    };
+    header.check()?;
+    let identity_len = header.identity_len();
+    let split = || {
+        let (identity, rest) = rest.split_at_checked(usize::try_from(identity_len).ok()?)?;
+        let (payload_len, rest) = U64::read_from_prefix(rest).ok()?;
+        (rest.len() >= TRAILER_LEN).then_some(Head { header, identity, payload_len: payload_len.get(), rest, source_len })
+    };
+    split().ok_or_else(|| identity_does_not_fit(identity_len, source_len))
+}
+
+impl<'a> Head<'a> {
+    /// Row 9.
+    pub(super) fn parse_body(&self) -> Result<Body<'a>, Error> {
+        let split = || {
+            let (payload, rest) = self.rest.split_at_checked(usize::try_from(self.payload_len).ok()?)?;
+            let (trailer, rest) = rest.split_first_chunk()?;
+            Some(Body { payload, trailer, rest })
+        };
+        split()
+            .ok_or_else(|| truncated(frame_len(self.header.identity_len(), self.payload_len), self.source_len))
+    }
+
+    /// Row 10.
+    pub(super) fn check_nothing_follows(&self, body: &Body<'a>) -> Result<(), Error> {
+        if body.rest.is_empty() {
+            return Ok(());
+        }
+        Err(trailing_bytes(self.source_len - body.rest.len() as u64, Some(self.source_len)))
+    }
+}

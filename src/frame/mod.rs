@@ -1,0 +1,29 @@
+//! The canonical byte framing (specification, section 3; contract, section 1).
+//!
+//! Reading has three prices. [`Frame::parse`] checks structure alone: nanoseconds, whatever the size.
+//! [`Frame::identity`] reads the identity's JSON: some hundred bytes. [`Frame::verify`] hashes the payload: every byte.
+//! [`parse_canonical`] does all three in the contract's order, and [`Verifier`] can ask for more than the contract does.
+//! None of them allocates when the frame is sound and its identity in canonical form.
+//!
+//! [`OwnedFrame`] is the same view over shared [`bytes::Bytes`]. With the `std` feature, `FrameReader` verifies frames of
+//! any size from a stream in constant memory, and `FrameWriter` writes them.
+
+mod encode;
+mod layout;
+mod owned;
+#[cfg(feature = "std")]
+mod reader;
+mod verified;
+mod view;
+#[cfg(feature = "std")]
+mod writer;
+
+pub use self::encode::{EncodeError, canonicalize, encode, encoded_len};
+pub use self::layout::{FrameHeader, HEADER_LEN, MAGIC, OVERHEAD_LEN, SCHEMA_VERSION, TRAILER_LEN};
+pub use self::owned::OwnedFrame;
+#[cfg(feature = "std")]
+pub use self::reader::{FrameReader, FrameStream, ReadError};
+pub use self::verified::{Finding, Findings, VerifiedFrame, Verifier, parse_canonical};
+pub use self::view::Frame;
+#[cfg(feature = "std")]
+pub use self::writer::FrameWriter;

@@ -1,0 +1,342 @@
+//! Verifies frames of any size from a stream, in constant memory.
+//!
+//! Memory follows the bytes that arrive, never a length that they claim: the identity grows as it is read and is capped,
+//! the payload passes through one buffer of at most 128 KiB.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+
+use super::layout::{self, FrameHeader, HEADER_LEN, MIN_LEN_AFTER_IDENTITY, PAYLOAD_LEN_LEN, TRAILER_LEN};
+use crate::digest::{Digest, Sha256};
+use crate::error::Error;
+use crate::identity::IdentityView;
+
+/// The payload passes through a buffer of at most this size: small enough for a second-level cache, large enough for a
+/// read to cost less than the hash of what it brings.
+const BUFFER_LEN: u64 = 128 * 1024;
+
+/// Why a stream gave no verified frame.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The bytes are no valid frame: a verdict, the same that a slice of these bytes gets.
+    Frame(Error),
+    /// The source could not be read. No verdict.
+    Source(io::Error),
+    /// The sink could not be written. No verdict.
+    Sink(io::Error),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Frame(error) => error.fmt(f),
+            Self::Source(error) => write!(f, "cannot read the frame: {error}"),
+            Self::Sink(error) => write!(f, "cannot write the payload: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Frame(error) => Some(error),
+            Self::Source(error) | Self::Sink(error) => Some(error),
+        }
+    }
+}
+
+impl From<Error> for ReadError {
+    fn from(error: Error) -> Self {
+        Self::Frame(error)
+    }
+}
+
+/// How to read frames from streams. Starts a [`FrameStream`] with [`FrameReader::open`].
+///
+/// A stream reaches the verdict, reason and offset that [`parse_canonical`](crate::parse_canonical) reaches on a slice
+/// of the same bytes, however they arrive; the one difference is the cap on the identity's length.
+///
+/// ```
+/// # let identity = membrane_codec::PayloadIdentity::from_json(br#"{"payload_hash":
+/// #   "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "model_id": "m", "model_revision": "",
+/// #   "tokenizer_name": "m", "tokenizer_revision": "", "layer_range": [0, 0], "head_range": [-1, -1],
+/// #   "token_span": [0, 0], "dtype": "nf4", "shape": [1]}"#)?;
+/// # let file = membrane_codec::canonicalize(&identity, b"payload")?;
+/// # let file = file.as_slice();
+/// use membrane_codec::FrameReader;
+///
+/// let stream = FrameReader::new().open(file)?; // any io::Read
+/// assert_eq!(stream.identity()?.model_id(), "m");
+/// let (payload, digest) = stream.copy_payload(Vec::new())?; // the sink comes back only if the trailer held
+/// assert_eq!(payload, b"payload");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameReader {
+    max_identity_len: u32,
+    source_len: Option<u64>,
+    leave_rest: bool,
+}
+
+impl FrameReader {
+    /// The cap on identity_len unless [`FrameReader::max_identity_len`] sets another: 1 MiB.
+    ///
+    /// The identity is the only part that a stream must hold in memory, and its length field can say 4 GiB. Identities
+    /// have some hundred bytes; a megabyte leaves room for long names and unknown keys, and a thousand concurrent
+    /// streams of hostile data stay within a gigabyte.
+    pub const DEFAULT_MAX_IDENTITY_LEN: u32 = 1 << 20;
+
+    /// A reader with the default cap, for sources of unknown length that hold exactly one frame.
+    pub const fn new() -> Self {
+        Self { max_identity_len: Self::DEFAULT_MAX_IDENTITY_LEN, source_len: None, leave_rest: false }
+    }
+
+    /// The longest identity JSON to accept, in bytes. A longer one is
+    /// [`Reason::IdentityLength`](crate::Reason::IdentityLength).
+    pub const fn max_identity_len(mut self, bytes: u32) -> Self {
+        self.max_identity_len = bytes;
+        self
+    }
+
+    /// The length of the source in bytes, where it is known (a file's, say).
+    ///
+    /// Lengths in the frame are then checked before what they measure is read: a frame that claims 2^64-1 bytes in a
+    /// file of 4 GiB is refused at once. Should the source turn out shorter or longer, what was read decides.
+    pub const fn source_len(mut self, bytes: u64) -> Self {
+        self.source_len = Some(bytes);
+        self
+    }
+
+    /// Whether bytes after the frame are left unread in the source instead of being
+    /// [`Reason::TrailingBytes`](crate::Reason::TrailingBytes): for several frames one after another. Open on
+    /// `&mut source`, and call again until the source is at its end.
+    pub const fn leave_rest(mut self, leave: bool) -> Self {
+        self.leave_rest = leave;
+        self
+    }
+
+    /// Reads header and identity and checks rows 1-8 of the contract; with a known
+    /// [`source_len`](FrameReader::source_len) rows 9 and 10 as well. The payload is still unread.
+    ///
+    /// Wants no [`BufReader`](io::BufReader): it reads the header in one call, the identity in some, the payload in large
+    /// pieces, and never past the frame's end (or one byte past it, to see that there is nothing).
+    ///
+    /// # Errors
+    /// [`ReadError::Frame`] with the first row that fails; [`ReadError::Source`].
+    pub fn open<R: Read>(&self, source: R) -> Result<FrameStream<R>, ReadError> {
+        let stream = self.read_start(source)?;
+        stream.identity()?;
+        stream.check_source_len()?;
+        Ok(stream)
+    }
+
+    /// As [`FrameReader::open`] for structure alone: the identity's JSON, rows 7 and 8, is not checked.
+    ///
+    /// # Errors
+    /// As [`FrameReader::open`], without [`Reason::IdentityJson`](crate::Reason::IdentityJson) and
+    /// [`Reason::IdentityField`](crate::Reason::IdentityField).
+    pub fn open_structure<R: Read>(&self, source: R) -> Result<FrameStream<R>, ReadError> {
+        let stream = self.read_start(source)?;
+        stream.check_source_len()?;
+        Ok(stream)
+    }
+
+    /// Rows 1-6.
+    fn read_start<R: Read>(&self, mut source: R) -> Result<FrameStream<R>, ReadError> {
+        let mut start = [0; HEADER_LEN];
+        let got = read_full(&mut source, &mut start).map_err(ReadError::Source)?;
+        if got < HEADER_LEN {
+            return Err(layout::header_cut_short(&start[..got]).into());
+        }
+        let header = FrameHeader::from_bytes(start);
+        header.check()?;
+        let identity_len = header.identity_len();
+        layout::check_identity_cap(identity_len, self.max_identity_len)?;
+        if let Some(source_len) = self.source_len {
+            layout::check_identity_fits(identity_len, source_len)?;
+        }
+
+        // Grows with what arrives. What row 6 asks for comes along: payload_len and as much as a trailer.
+        let mut identity = Vec::new();
+        let wanted = u64::from(identity_len) + MIN_LEN_AFTER_IDENTITY as u64;
+        source.by_ref().take(wanted).read_to_end(&mut identity).map_err(ReadError::Source)?;
+        let have = HEADER_LEN as u64 + identity.len() as u64;
+        layout::check_identity_fits(identity_len, have)?;
+
+        // Both chunks are there, by row 6.
+        let (mut payload_len, mut ahead) = ([0; PAYLOAD_LEN_LEN], [0; TRAILER_LEN]);
+        ahead.copy_from_slice(&identity[identity.len() - TRAILER_LEN..]);
+        identity.truncate(identity.len() - TRAILER_LEN);
+        payload_len.copy_from_slice(&identity[identity.len() - PAYLOAD_LEN_LEN..]);
+        identity.truncate(identity.len() - PAYLOAD_LEN_LEN);
+        let payload_len = u64::from_le_bytes(payload_len);
+        Ok(FrameStream { source, options: *self, header, identity, payload_len, ahead })
+    }
+}
+
+impl Default for FrameReader {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A frame of which header and identity were read from a stream; the payload follows.
+///
+/// There is no way to get at the payload but through [`FrameStream::copy_payload`], which gives its sink back only when
+/// the trailer held.
+#[derive(Debug)]
+pub struct FrameStream<R> {
+    source: R,
+    options: FrameReader,
+    header: FrameHeader,
+    identity: Vec<u8>,
+    payload_len: u64,
+    /// The 8 bytes after payload_len, read to judge row 6: payload, trailer, or some of both.
+    ahead: [u8; TRAILER_LEN],
+}
+
+impl<R: Read> FrameStream<R> {
+    /// The header.
+    pub const fn header(&self) -> &FrameHeader {
+        &self.header
+    }
+
+    /// The identity's JSON text.
+    pub fn identity_bytes(&self) -> &[u8] {
+        &self.identity
+    }
+
+    /// Reads the identity; cannot fail after [`FrameReader::open`], which did it before.
+    ///
+    /// # Errors
+    /// After [`FrameReader::open_structure`] as [`Frame::identity`](crate::Frame::identity).
+    pub fn identity(&self) -> Result<IdentityView<'_>, Error> {
+        IdentityView::parse(&self.identity).map_err(|error| error.shifted(HEADER_LEN as u64))
+    }
+
+    /// The length of the payload in bytes, as the frame claims it. Do not allocate by it.
+    pub const fn payload_len(&self) -> u64 {
+        self.payload_len
+    }
+
+    /// Reads the payload, keeps nothing of it, and checks rows 9-11 of the contract. Returns the payload's SHA-256.
+    ///
+    /// # Errors
+    /// [`ReadError::Frame`] with [`Reason::Truncated`](crate::Reason::Truncated),
+    /// [`Reason::TrailingBytes`](crate::Reason::TrailingBytes) or
+    /// [`Reason::TrailerMismatch`](crate::Reason::TrailerMismatch); [`ReadError::Source`].
+    pub fn verify(self) -> Result<Digest, ReadError> {
+        self.copy_payload(io::sink()).map(|(_, digest)| digest)
+    }
+
+    /// Writes the payload to `sink` and checks rows 9-11 of the contract on the way. Returns the sink, flushed, and the
+    /// payload's SHA-256.
+    ///
+    /// Bytes reach the sink before their hash is known. It is therefore taken by value and dropped on any error: a `Vec`
+    /// or a temporary file is gone then, and with it what was not verified. A caller who passes `&mut sink` instead
+    /// keeps it, and must discard what it holds when this fails.
+    ///
+    /// Cost: one hash of the payload; memory for at most 128 KiB of it.
+    ///
+    /// # Errors
+    /// As [`FrameStream::verify`], and [`ReadError::Sink`].
+    pub fn copy_payload<W: Write>(mut self, mut sink: W) -> Result<(W, Digest), ReadError> {
+        let mut hasher = Sha256::new();
+        let mut take = |piece: &[u8]| {
+            hasher.update(piece);
+            sink.write_all(piece).map_err(ReadError::Sink)
+        };
+
+        // At most 8: fits usize.
+        let payload_ahead = self.payload_len.min(TRAILER_LEN as u64) as usize;
+        take(&self.ahead[..payload_ahead])?;
+        let mut left = self.payload_len - payload_ahead as u64;
+        let mut buffer = vec![0; left.min(BUFFER_LEN) as usize];
+        while left > 0 {
+            let wanted = left.min(BUFFER_LEN) as usize;
+            let got = read_some(&mut self.source, &mut buffer[..wanted]).map_err(ReadError::Source)?;
+            if got == 0 {
+                // Payload is missing, so what was read ahead was payload: the whole trailer is missing too.
+                return Err(self.truncated(left.saturating_add(TRAILER_LEN as u64)));
+            }
+            take(&buffer[..got])?;
+            left -= got as u64;
+        }
+
+        let trailer = self.read_trailer(payload_ahead)?;
+        if !self.options.leave_rest {
+            self.check_nothing_follows()?;
+        }
+        let digest = hasher.finalize();
+        // Cannot overflow: this many bytes were read.
+        let trailer_offset = self.frame_len() as u64 - TRAILER_LEN as u64;
+        layout::check_trailer(trailer, digest.trailer(), trailer_offset)?;
+        sink.flush().map_err(ReadError::Sink)?;
+        Ok((sink, digest))
+    }
+
+    /// The trailer: what was read ahead without being payload, and what is still in the source.
+    fn read_trailer(&mut self, payload_ahead: usize) -> Result<[u8; TRAILER_LEN], ReadError> {
+        let mut trailer = [0; TRAILER_LEN];
+        let (ahead, to_read) = trailer.split_at_mut(TRAILER_LEN - payload_ahead);
+        ahead.copy_from_slice(&self.ahead[payload_ahead..]);
+        let got = read_full(&mut self.source, to_read).map_err(ReadError::Source)?;
+        if got < to_read.len() {
+            let missing = to_read.len() - got;
+            return Err(self.truncated(missing as u64));
+        }
+        Ok(trailer)
+    }
+
+    /// Row 10, by one byte.
+    fn check_nothing_follows(&mut self) -> Result<(), ReadError> {
+        match read_some(&mut self.source, &mut [0]).map_err(ReadError::Source)? {
+            0 => Ok(()),
+            _ => Err(layout::trailing_bytes(self.frame_len() as u64, None).into()),
+        }
+    }
+
+    /// Rows 9 and 10, where the source's length is known.
+    fn check_source_len(&self) -> Result<(), Error> {
+        let Some(source_len) = self.options.source_len else { return Ok(()) };
+        let frame_len = layout::check_not_truncated(self.header.identity_len(), self.payload_len, source_len)?;
+        if frame_len < source_len && !self.options.leave_rest {
+            return Err(layout::trailing_bytes(frame_len, Some(source_len)));
+        }
+        Ok(())
+    }
+
+    fn frame_len(&self) -> u128 {
+        layout::frame_len(self.header.identity_len(), self.payload_len)
+    }
+
+    /// Row 9: the source ended `missing` bytes before the frame.
+    fn truncated(&self, missing: u64) -> ReadError {
+        let frame_len = self.frame_len();
+        // What was read fits u64.
+        layout::truncated(frame_len, (frame_len - u128::from(missing)) as u64).into()
+    }
+}
+
+/// One read that is not interrupted; 0 only at the end of the source or for an empty buffer.
+fn read_some(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match source.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// Reads until the buffer is full or the source ends; returns how much came.
+fn read_full(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match read_some(source, &mut buffer[filled..])? {
+            0 => break,
+            got => filled += got,
+        }
+    }
+    Ok(filled)
+}

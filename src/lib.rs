@@ -1,0 +1,71 @@
+#![cfg_attr(not(feature = "std"), no_std)]
+//! Reads, writes and verifies the v5 wire and storage formats of Membrane, a cluster cache for the KV tensors of language
+//! models.
+//!
+//! A damaged or swapped fragment does not crash a model, it makes it talk nonsense. This crate is for those who must
+//! notice: storage backends that serve fragments, operators who scrub stores, writers of other implementations.
+//!
+//! # The main job
+//!
+//! ```
+//! use membrane_codec::{Dtype, HeadRange, InclusiveRange, PayloadIdentity, canonicalize, parse_canonical, sha256};
+//!
+//! let payload = [0x3c; 2 * 64];
+//! let identity = PayloadIdentity {
+//!     payload_hash: sha256(&payload).into(),
+//!     model_id: "llama-3-8b".into(),
+//!     model_revision: String::new(),
+//!     tokenizer_name: "llama-3-8b".into(),
+//!     tokenizer_revision: String::new(),
+//!     layer_range: InclusiveRange::new(0, 0)?,
+//!     head_range: HeadRange::All,
+//!     token_span: InclusiveRange::new(0, 0)?,
+//!     dtype: Dtype::Float16,
+//!     shape: [1, 1, 1, 1, 64].try_into()?,
+//! };
+//! let stored = canonicalize(&identity, &payload)?;
+//!
+//! let frame = parse_canonical(&stored)?; // every check of the format, or an error that says which failed and where
+//! assert_eq!(frame.payload(), payload);
+//! assert_eq!(frame.identity().fingerprint(), identity.fingerprint());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is where
+//!
+//! | to | take |
+//! |---|---|
+//! | read a frame in memory | [`Frame`] (structure first), [`parse_canonical`] (everything), [`OwnedFrame`] (shared buffers) |
+//! | ask for more than the format checks | [`Verifier`] |
+//! | read a frame of any size from a stream | `FrameReader` (feature `std`) |
+//! | write a frame | [`canonicalize`], [`encode`], `FrameWriter` (feature `std`) |
+//! | say what a payload is | [`PayloadIdentity`], [`IdentityView`] |
+//! | hash | [`sha256`], [`Sha256`], [`Digest`] |
+//! | know why not | [`Error`], [`Reason`], [`ErrorClass`] |
+//!
+//! # Features
+//!
+//! * `std` (default): streams over `std::io`. Without it the crate is `no_std` and needs `alloc`.
+//! * `ring`: hash with ring instead of sha2. PERF.md says where that pays.
+//!
+//! No global state, no threads, no unsafe code; every type is `Send` and `Sync` where its parameters are.
+
+extern crate alloc;
+
+mod digest;
+mod error;
+mod frame;
+mod identity;
+
+pub use self::digest::{Digest, ParseDigestError, Sha256, sha256};
+pub use self::error::{Error, ErrorClass, JsonProblem, Reason};
+pub use self::frame::{
+    EncodeError, Finding, Findings, Frame, FrameHeader, HEADER_LEN, MAGIC, OVERHEAD_LEN, OwnedFrame, SCHEMA_VERSION,
+    TRAILER_LEN, VerifiedFrame, Verifier, canonicalize, encode, encoded_len, parse_canonical,
+};
+#[cfg(feature = "std")]
+pub use self::frame::{FrameReader, FrameStream, FrameWriter, ReadError};
+pub use self::identity::{
+    Chars, Dims, DomainError, Dtype, HeadRange, IdentityField, IdentityView, InclusiveRange, MAX_NESTING, PayloadHash,
+    PayloadIdentity, Shape, ShapeView, Text,
+};
