@@ -116,8 +116,7 @@ impl FrameReader {
         self
     }
 
-    /// Reads header and identity and checks rows 1-8 of the contract; with a known
-    /// [`source_len`](FrameReader::source_len) rows 9 and 10 as well. The payload is still unread.
+    /// Reads header and identity and checks rows 1-8 of the contract. The payload is still unread.
     ///
     /// Wants no [`BufReader`](io::BufReader): it reads the header in one call, the identity in some, the payload in large
     /// pieces, and never past the frame's end (or one byte past it, to see that there is nothing).
@@ -125,25 +124,17 @@ impl FrameReader {
     /// # Errors
     /// [`ReadError::Frame`] with the first row that fails; [`ReadError::Source`].
     pub fn open<R: Read>(&self, source: R) -> Result<FrameStream<R>, ReadError> {
-        let stream = self.read_start(source)?;
+        let stream = self.open_structure(source)?;
         stream.identity()?;
-        stream.check_source_len()?;
         Ok(stream)
     }
 
-    /// As [`FrameReader::open`] for structure alone: the identity's JSON, rows 7 and 8, is not checked.
+    /// As [`FrameReader::open`] for structure alone, rows 1-6: the identity's JSON is read but not checked.
     ///
     /// # Errors
     /// As [`FrameReader::open`], without [`Reason::IdentityJson`](crate::Reason::IdentityJson) and
     /// [`Reason::IdentityField`](crate::Reason::IdentityField).
-    pub fn open_structure<R: Read>(&self, source: R) -> Result<FrameStream<R>, ReadError> {
-        let stream = self.read_start(source)?;
-        stream.check_source_len()?;
-        Ok(stream)
-    }
-
-    /// Rows 1-6.
-    fn read_start<R: Read>(&self, mut source: R) -> Result<FrameStream<R>, ReadError> {
+    pub fn open_structure<R: Read>(&self, mut source: R) -> Result<FrameStream<R>, ReadError> {
         let mut start = [0; HEADER_LEN];
         let got = read_full(&mut source, &mut start).map_err(ReadError::Source)?;
         if got < HEADER_LEN {
@@ -242,6 +233,7 @@ impl<R: Read> FrameStream<R> {
     /// # Errors
     /// As [`FrameStream::verify`], and [`ReadError::Sink`].
     pub fn copy_payload<W: Write>(mut self, mut sink: W) -> Result<(W, Digest), ReadError> {
+        self.check_source_len()?;
         let mut hasher = Sha256::new();
         let mut take = |piece: &[u8]| {
             hasher.update(piece);

@@ -1,0 +1,147 @@
+//! What can be asked for on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use membrane_codec::FrameReader;
+
+const EXIT_STATUS: &str = "\
+Exit status:
+  0  all well
+  1  damage or a failed check was found
+  2  usage error, or something could not be read or written (wins over 1)";
+
+/// Reads, writes and verifies Membrane v5 frames.
+#[derive(Debug, Parser)]
+#[command(name = "membrane-codec", version, after_help = EXIT_STATUS, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check that frames are what was written: every rule of the format, every payload's hash
+    Verify(VerifyArgs),
+    /// Show what a frame holds and which checks hold
+    Inspect(InspectArgs),
+    /// Write a frame from an identity and a payload
+    Canonicalize(CanonicalizeArgs),
+    /// Write a frame's payload, only after its trailer held
+    Extract(ExtractArgs),
+    /// Print an identity's fingerprint
+    Fingerprint(FingerprintArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = EXIT_STATUS,
+    after_long_help = "\
+Failures are printed as they are found and counted in the summary at the end.
+
+With --json, one object per line:
+  {\"path\", \"status\", \"reason\", \"detail\", \"payload_len\", \"payload_hash\", \"fingerprint\"}
+    status   ok | schema_error | corrupt_payload | io_error
+    reason   the code of the check that failed; absent when ok and for io_error
+    detail   the failure in words, with its byte offset; absent when ok
+    payload_len, payload_hash, fingerprint   as the frame and its identity state them, where they could be read
+    findings   codes of what --check-hash and --check-key found; absent when nothing
+    path_bytes   the path in hexadecimal, only when it is not UTF-8
+  and last {\"summary\": {\"frames\", \"ok\", \"schema_error\", \"corrupt_payload\", \"io_error\", \"bytes\"}};
+  with --check-hash or --check-key also \"findings\", the number of frames with any.
+
+Exit status:
+  0  all well
+  1  damage or a failed check was found
+  2  usage error, or something could not be read or written (wins over 1)"
+)]
+pub(crate) struct VerifyArgs {
+    /// Files, directories (searched for *.blob and *.frame, without following symbolic links), or - for one frame on
+    /// standard input
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Check every regular file in directories, whatever its name
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Fail frames whose payload_hash is not the SHA-256 of their payload
+    #[arg(long)]
+    pub(crate) check_hash: bool,
+    /// Fail frames whose payload_hash is not their file's stem, the key under which a store holds them
+    #[arg(long)]
+    pub(crate) check_key: bool,
+    /// Print JSON Lines instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print sound frames as well
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_STATUS)]
+pub(crate) struct InspectArgs {
+    /// A frame, or - for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) path: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_STATUS)]
+pub(crate) struct CanonicalizeArgs {
+    /// The identity: a JSON file, or - for standard input
+    #[arg(long, value_name = "ID.json")]
+    pub(crate) identity: PathBuf,
+    /// The payload: a file, or - for standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) payload: PathBuf,
+    /// Where to put the frame; without it, standard output. The file appears whole or not at all
+    #[arg(short, long, value_name = "FRAME")]
+    pub(crate) output: Option<PathBuf>,
+    /// Refuse an identity whose payload_hash is not the SHA-256 of the payload
+    #[arg(long)]
+    pub(crate) check_hash: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_STATUS)]
+pub(crate) struct ExtractArgs {
+    /// A frame, or - for standard input
+    #[arg(value_name = "FRAME")]
+    pub(crate) path: PathBuf,
+    /// Where to put the payload; without it, standard output. The file appears whole or not at all
+    #[arg(short, long, value_name = "PAYLOAD")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_STATUS)]
+pub(crate) struct FingerprintArgs {
+    /// The identity: a JSON file, or - for standard input
+    #[arg(value_name = "ID.json")]
+    pub(crate) path: PathBuf,
+    /// Print its fingerprint_compat on a second line
+    #[arg(long)]
+    pub(crate) compat: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Limits {
+    /// Refuse identities longer than this many bytes
+    #[arg(long, value_name = "BYTES", default_value_t = FrameReader::DEFAULT_MAX_IDENTITY_LEN)]
+    max_identity_len: u32,
+}
+
+impl Limits {
+    pub(crate) fn reader(&self) -> FrameReader {
+        FrameReader::new().max_identity_len(self.max_identity_len)
+    }
+}

@@ -1,0 +1,270 @@
+//! `membrane-codec inspect`: everything a frame says, and which checks hold. Shows as much as can be read of a damaged
+//! one.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use membrane_codec::{
+    Digest, Error, Findings, FrameHeader, HEADER_LEN, IdentityView, OVERHEAD_LEN, PayloadIdentity, ReadError,
+    TRAILER_LEN, Verifier,
+};
+use serde::Serialize;
+
+use crate::args::InspectArgs;
+use crate::display::{escape_controls, hex, printable};
+use crate::input::Input;
+use crate::outcome::{Failure, Outcome};
+
+pub(crate) fn run(args: &InspectArgs) -> Result<Outcome, Failure> {
+    let anatomy = Anatomy::read(args)?;
+    let mut stdout = io::stdout().lock();
+    let printed = if args.json {
+        serde_json::to_writer(&mut stdout, &anatomy).map_err(io::Error::from).and_then(|()| writeln!(stdout))
+    } else {
+        anatomy.print(&mut stdout, &printable(&args.path))
+    };
+    printed.and_then(|()| stdout.flush()).map_err(Failure::stdout)?;
+    Ok(if anatomy.status == "ok" { Outcome::AllWell } else { Outcome::Damage })
+}
+
+/// What could be read of a frame; later parts are absent when earlier ones are broken.
+#[derive(Serialize)]
+struct Anatomy {
+    path: String,
+    /// What `verify` says of this frame.
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+    header: Option<Header>,
+    identity: Option<PayloadIdentity>,
+    canonical: Option<bool>,
+    fingerprint: Option<String>,
+    payload_offset: Option<u64>,
+    payload_len: Option<u64>,
+    payload_sha256: Option<String>,
+    trailer: Option<String>,
+    checks: Vec<Check>,
+}
+
+#[derive(Serialize)]
+struct Header {
+    magic: String,
+    schema: u16,
+    reserved: u32,
+    identity_len: u32,
+}
+
+/// One check and how it went.
+#[derive(Serialize)]
+struct Check {
+    name: &'static str,
+    /// `ok`, `failed` or `not_checked`.
+    result: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+}
+
+impl Check {
+    fn ok(name: &'static str) -> Self {
+        Self { name, result: "ok", detail: None }
+    }
+
+    fn failed(name: &'static str, detail: impl ToString) -> Self {
+        Self { name, result: "failed", detail: Some(detail.to_string()) }
+    }
+
+    fn not_checked(name: &'static str, why: &str) -> Self {
+        Self { name, result: "not_checked", detail: Some(why.to_owned()) }
+    }
+}
+
+impl Anatomy {
+    fn read(args: &InspectArgs) -> Result<Self, Failure> {
+        let trouble = |error: io::Error| Failure::trouble(&args.path, error);
+        let mut input = Input::open(&args.path).map_err(trouble)?;
+        let mut anatomy = Self::empty(&args.path);
+
+        // The header is shown even where it is wrong, and then handed to the reader again.
+        let mut start = Vec::new();
+        (&mut input).take(HEADER_LEN as u64).read_to_end(&mut start).map_err(trouble)?;
+        anatomy.header = start.first_chunk().map(|bytes| Header::from(FrameHeader::from_bytes(*bytes)));
+
+        let reader = input.reader(args.limits.reader());
+        let stream = match reader.open_structure(start.as_slice().chain(input)) {
+            Ok(stream) => stream,
+            Err(ReadError::Frame(error)) => {
+                anatomy.judge(Some(error));
+                anatomy.checks.push(Check::failed("header", error));
+                anatomy.checks.extend(
+                    ["identity", "length", "trailer", "payload_hash", "key"]
+                        .map(|name| Check::not_checked(name, "the header does not hold")),
+                );
+                return Ok(anatomy);
+            }
+            Err(other) => return Err(Failure::read(&args.path, other)),
+        };
+        anatomy.checks.push(Check::ok("header"));
+        let identity_len = stream.identity_bytes().len() as u64;
+        let payload_len = stream.payload_len();
+        anatomy.payload_offset = Some((OVERHEAD_LEN - TRAILER_LEN) as u64 + identity_len);
+        anatomy.payload_len = Some(payload_len);
+
+        let identity = stream.identity().map(|view| anatomy.show_identity(&view)).err();
+        anatomy.check("identity", identity);
+
+        let verdict = match stream.verify() {
+            Ok(digest) => Ok(digest),
+            Err(ReadError::Frame(error)) => Err(error),
+            Err(other) => return Err(Failure::read(&args.path, other)),
+        };
+        anatomy.show_payload(&args.path, verdict);
+        anatomy.judge(identity.or(verdict.err()));
+        Ok(anatomy)
+    }
+
+    fn empty(path: &Path) -> Self {
+        Self {
+            path: path.to_string_lossy().into_owned(),
+            status: "ok",
+            reason: None,
+            detail: None,
+            header: None,
+            identity: None,
+            canonical: None,
+            fingerprint: None,
+            payload_offset: None,
+            payload_len: None,
+            payload_sha256: None,
+            trailer: None,
+            checks: Vec::new(),
+        }
+    }
+
+    /// Takes the first check of the contract's order that failed as the verdict.
+    fn judge(&mut self, error: Option<Error>) {
+        if let Some(error) = error {
+            self.status = error.class().as_str();
+            self.reason = Some(error.reason().as_str());
+            self.detail = Some(error.to_string());
+        }
+    }
+
+    fn check(&mut self, name: &'static str, error: Option<Error>) {
+        self.checks.push(match error {
+            None => Check::ok(name),
+            Some(error) => Check::failed(name, error),
+        });
+    }
+
+    fn show_identity(&mut self, identity: &IdentityView<'_>) {
+        self.canonical = Some(identity.is_canonical());
+        self.fingerprint = Some(identity.fingerprint().to_string());
+        self.identity = Some(identity.to_identity());
+    }
+
+    fn show_payload(&mut self, path: &Path, verdict: Result<Digest, Error>) {
+        match verdict {
+            Ok(digest) => {
+                self.payload_sha256 = Some(digest.to_string());
+                self.trailer = Some(hex(&digest.trailer()));
+                self.checks.extend([Check::ok("length"), Check::ok("trailer")]);
+                self.show_findings(path, digest);
+            }
+            Err(error) => {
+                let trailer_is_wrong = error.reason() == membrane_codec::Reason::TrailerMismatch;
+                self.checks.extend(if trailer_is_wrong {
+                    [Check::ok("length"), Check::failed("trailer", error)]
+                } else {
+                    [Check::failed("length", error), Check::not_checked("trailer", "the length does not hold")]
+                });
+                self.checks.extend(
+                    ["payload_hash", "key"].map(|name| Check::not_checked(name, "the payload does not hold")),
+                );
+            }
+        }
+    }
+
+    /// What disagrees without being damage: shown, and no failure.
+    fn show_findings(&mut self, path: &Path, digest: Digest) {
+        let Some(identity) = &self.identity else {
+            let unknown = |name| Check::not_checked(name, "the identity does not hold");
+            self.checks.extend(["payload_hash", "key"].map(unknown));
+            return;
+        };
+        let as_check = |name, findings: Findings| match findings.iter().next() {
+            None => Check::ok(name),
+            Some(finding) => Check::failed(name, finding),
+        };
+        let verifier = Verifier::new().check_payload_hash(true);
+        let payload_hash = as_check("payload_hash", verifier.findings(&identity.as_view(), digest));
+        let key = match key_of(path) {
+            Some(key) => as_check("key", Verifier::new().expect_key(key).findings(&identity.as_view(), digest)),
+            None => Check::not_checked("key", "the file is not named by a key"),
+        };
+        self.checks.extend([payload_hash, key]);
+    }
+
+    fn print(&self, out: &mut impl Write, path: &str) -> io::Result<()> {
+        let line = |out: &mut dyn Write, name: &str, value: &str| writeln!(out, "  {name:<20}{value}");
+        writeln!(out, "{path}\n\nheader")?;
+        match &self.header {
+            None => line(out, "(cut short)", "")?,
+            Some(header) => {
+                line(out, "magic", &header.magic)?;
+                line(out, "schema", &header.schema.to_string())?;
+                line(out, "reserved", &header.reserved.to_string())?;
+                line(out, "identity_len", &header.identity_len.to_string())?;
+            }
+        }
+        if let Some(identity) = &self.identity {
+            writeln!(out, "\nidentity")?;
+            line(out, "payload_hash", identity.payload_hash.as_str())?;
+            line(out, "model_id", &escape_controls(&identity.model_id))?;
+            line(out, "model_revision", &escape_controls(&identity.model_revision))?;
+            line(out, "tokenizer_name", &escape_controls(&identity.tokenizer_name))?;
+            line(out, "tokenizer_revision", &escape_controls(&identity.tokenizer_revision))?;
+            line(out, "layer_range", &identity.layer_range.to_string())?;
+            line(out, "head_range", &identity.head_range.to_string())?;
+            line(out, "token_span", &identity.token_span.to_string())?;
+            line(out, "dtype", identity.dtype.as_str())?;
+            line(out, "shape", &format!("{:?}", identity.shape.dims()))?;
+            line(out, "canonical form", if self.canonical == Some(true) { "yes" } else { "no" })?;
+        }
+        if let Some(fingerprint) = &self.fingerprint {
+            line(out, "fingerprint", fingerprint)?;
+        }
+        if let (Some(offset), Some(len)) = (self.payload_offset, self.payload_len) {
+            writeln!(out, "\npayload")?;
+            line(out, "offset", &offset.to_string())?;
+            line(out, "length", &len.to_string())?;
+        }
+        if let (Some(sha256), Some(trailer)) = (&self.payload_sha256, &self.trailer) {
+            line(out, "SHA-256", sha256)?;
+            line(out, "trailer", trailer)?;
+        }
+        writeln!(out, "\nchecks")?;
+        for check in &self.checks {
+            let result = check.result.replace('_', " ");
+            writeln!(out, "{}", format!("  {:<20}{result:<13}{}", check.name, check.detail.as_deref().unwrap_or_default()).trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+impl From<FrameHeader> for Header {
+    fn from(header: FrameHeader) -> Self {
+        Self {
+            magic: hex(&header.magic()),
+            schema: header.schema(),
+            reserved: header.reserved(),
+            identity_len: header.identity_len(),
+        }
+    }
+}
+
+/// The key under which a store holds the file, if its name is one.
+pub(super) fn key_of(path: &Path) -> Option<Digest> {
+    path.file_stem()?.to_str()?.parse().ok()
+}

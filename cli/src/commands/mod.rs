@@ -1,0 +1,7 @@
+//! One command per file.
+
+pub(crate) mod canonicalize;
+pub(crate) mod extract;
+pub(crate) mod fingerprint;
+pub(crate) mod inspect;
+pub(crate) mod verify;

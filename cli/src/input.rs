@@ -1,0 +1,106 @@
+//! Where bytes come from: regular files and standard input.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::path::Path;
+
+use membrane_codec::{FrameReader, PayloadIdentity};
+
+use crate::outcome::Failure;
+
+/// An open source of bytes.
+pub(crate) enum Input {
+    File(File, Metadata),
+    Stdin(io::StdinLock<'static>),
+}
+
+impl Input {
+    /// Opens a path, or standard input for `-`.
+    ///
+    /// Directories, pipes, sockets and devices are refused: reading one could wait for ever.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self::Stdin(io::stdin().lock()));
+        }
+        let file = open_without_waiting(path)?;
+        let metadata = file.metadata()?;
+        let kind = metadata.file_type();
+        if kind.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory, expected a file"));
+        }
+        if !kind.is_file() {
+            let advice = "is not a regular file; to read a pipe or a device, give it on standard input as -";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, advice));
+        }
+        Ok(Self::File(file, metadata))
+    }
+
+    /// The number of bytes that will come, where the source can say. Files of the kernel's own state say 0 and mean
+    /// nothing by it.
+    pub(crate) fn len(&self) -> Option<u64> {
+        match self {
+            Self::File(_, metadata) => Some(metadata.len()).filter(|&len| len > 0),
+            Self::Stdin(_) => None,
+        }
+    }
+
+    /// `reader`, told the source's length where it is known.
+    pub(crate) fn reader(&self, reader: FrameReader) -> FrameReader {
+        self.len().map_or(reader, |len| reader.source_len(len))
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file, _) => file.read(buffer),
+            Self::Stdin(stdin) => stdin.read(buffer),
+        }
+    }
+}
+
+/// Opens for reading. Between looking at a path and opening it a regular file can become a pipe, whose opening waits for
+/// a writer: opening comes first here, in a way that never waits, and looking second.
+fn open_without_waiting(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    options.open(path)
+}
+
+/// Counts the bytes that were read.
+pub(crate) struct Counting<R> {
+    source: R,
+    bytes: u64,
+}
+
+impl<R> Counting<R> {
+    pub(crate) fn new(source: R) -> Self {
+        Self { source, bytes: 0 }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl<R: Read> Read for Counting<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.source.read(buffer)?;
+        self.bytes += got as u64;
+        Ok(got)
+    }
+}
+
+/// Reads an identity's JSON from a path, or standard input for `-`.
+pub(crate) fn read_identity(path: &Path) -> Result<PayloadIdentity, Failure> {
+    let cap = u64::from(FrameReader::DEFAULT_MAX_IDENTITY_LEN);
+    let input = Input::open(path).map_err(|error| Failure::trouble(path, error))?;
+    let mut json = Vec::new();
+    input.take(cap + 1).read_to_end(&mut json).map_err(|error| Failure::trouble(path, error))?;
+    if json.len() as u64 > cap {
+        return Err(Failure::damage(path, format!("longer than {cap} bytes, expected the JSON of one identity")));
+    }
+    PayloadIdentity::from_json(&json).map_err(|error| Failure::damage(path, error))
+}

@@ -1,0 +1,108 @@
+//! Writes what is known to be interesting into the fuzz targets' corpora, from the project's fixtures.
+//!
+//! `cargo run --manifest-path fuzz/Cargo.toml`, as often as one likes: a seed is named by its hash.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use membrane_codec::Frame;
+use membrane_codec_fuzz::lower_hex;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// Longer seeds would teach a fuzzer nothing and slow it down.
+const MAX_SEED_LEN: usize = 8 * 1024;
+
+fn main() -> io::Result<()> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let fixtures = here.join("../fixtures");
+    let mut corpora = Corpora { root: here.join("corpus"), written: 0 };
+
+    for case in cases(&fixtures.join("vectors/frames.json"))? {
+        if let Some(frame) = case["frame_hex"].as_str().and_then(bytes_of_hex) {
+            corpora.add_frame(&frame)?;
+        }
+    }
+    for case in cases(&fixtures.join("vectors/identities.json"))? {
+        corpora.add_identity(case["canonical_json"].as_str().unwrap_or_default().as_bytes())?;
+        // As other writers may have it: another order, white space, and no escapes.
+        corpora.add_identity(case["identity"].to_string().as_bytes())?;
+        corpora.add_identity(format!("{:#}", case["identity"]).as_bytes())?;
+    }
+    for directory in ["frames", "damaged", "attacks", "odd"] {
+        for file in files_below(&fixtures.join(directory))? {
+            corpora.add_frame(&fs::read(file)?)?;
+        }
+    }
+    println!("{} seeds in {}", corpora.written, corpora.root.display());
+    Ok(())
+}
+
+struct Corpora {
+    root: PathBuf,
+    written: usize,
+}
+
+impl Corpora {
+    fn add_frame(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.add("parse_canonical", frame)?;
+        self.add("structured_frame", frame)?;
+        // Before the frame that target takes a seed of eight bytes; any will do.
+        let seed = Sha256::digest(frame);
+        self.add("stream_vs_slice", &[&seed[..8], frame].concat())?;
+        match Frame::parse_prefix(frame) {
+            Ok((frame, _)) => self.add_identity(frame.identity_bytes()),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn add_identity(&mut self, json: &[u8]) -> io::Result<()> {
+        self.add("identity_json", json)
+    }
+
+    fn add(&mut self, target: &str, seed: &[u8]) -> io::Result<()> {
+        if seed.len() > MAX_SEED_LEN {
+            return Ok(());
+        }
+        let directory = self.root.join(target);
+        fs::create_dir_all(&directory)?;
+        let name = lower_hex(&Sha256::digest(seed)[..8]);
+        fs::write(directory.join(name), seed)?;
+        self.written += 1;
+        Ok(())
+    }
+}
+
+/// The cases of a vector file; none if there is no such file.
+fn cases(path: &Path) -> io::Result<Vec<Value>> {
+    match fs::read(path) {
+        Ok(json) => Ok(serde_json::from_slice(&json)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Every regular file below `directory`; none if there is no such directory.
+fn files_below(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            files.extend(files_below(&entry.path())?);
+        } else if kind.is_file() && entry.metadata()?.len() <= MAX_SEED_LEN as u64 {
+            files.push(entry.path());
+        }
+    }
+    Ok(files)
+}
+
+fn bytes_of_hex(hex: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> = hex.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect();
+    Some(digits?.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect())
+}
