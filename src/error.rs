@@ -179,7 +179,8 @@ impl Error {
         self.detail.reason()
     }
 
-    /// Where, in bytes: from the start of the frame, or of the JSON text when an identity was parsed on its own.
+    /// Where, in bytes: from the start of the frame, or of the JSON text when an identity was parsed on its own. For bytes
+    /// that are missing it is where they end; for a syntax error in JSON it is exact within one byte.
     pub const fn offset(&self) -> u64 {
         self.offset
     }

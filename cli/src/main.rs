@@ -7,6 +7,7 @@ mod commands;
 mod display;
 mod input;
 mod interrupt;
+mod key;
 mod outcome;
 mod output;
 mod progress;

@@ -13,7 +13,8 @@ pub(crate) struct Progress(ProgressBar);
 impl Progress {
     pub(crate) fn new() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}").unwrap_or(ProgressStyle::default_spinner());
+        let style =
+            ProgressStyle::with_template("{spinner} {msg}  {elapsed}").unwrap_or(ProgressStyle::default_spinner());
         bar.set_style(style);
         bar.enable_steady_tick(Duration::from_millis(100));
         Self(bar)

@@ -33,7 +33,9 @@ impl Report {
 
 pub(crate) enum Verdict {
     /// Sound by the contract; findings are what was asked for beyond it.
-    Sound { findings: Vec<Finding> },
+    Sound {
+        findings: Vec<Finding>,
+    },
     Damaged(Error),
     Unreadable(String),
 }
@@ -210,12 +212,7 @@ impl Reporter {
         }
         let seconds = started.elapsed().as_secs_f64();
         let rate = HumanBytes((totals.bytes as f64 / seconds.max(1e-9)) as u64);
-        writeln!(
-            out,
-            "{}, {} in {seconds:.2} s ({rate}/s)",
-            count(totals.frames, "frame"),
-            HumanBytes(totals.bytes)
-        )?;
+        writeln!(out, "{}, {} in {seconds:.2} s ({rate}/s)", count(totals.frames, "frame"), HumanBytes(totals.bytes))?;
         for (number, status, style) in [
             (totals.ok, "ok", GOOD),
             (totals.schema_error, "schema_error", BAD),
@@ -244,7 +241,10 @@ impl Reporter {
             writeln!(out, "\npassed over: {}", passed.join(", "))?;
         }
         if totals.frames == 0 {
-            writeln!(out, "\nNo frames found: directories are searched for *.blob and *.frame; --all takes every file.")?;
+            writeln!(
+                out,
+                "\nNo frames found: directories are searched for *.blob and *.frame; --all takes every file."
+            )?;
         }
         Ok(())
     }

@@ -44,7 +44,9 @@ pub enum EncodeError {
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::IdentityTooLong { len } => write!(f, "the identity JSON has {len} bytes, a frame holds at most 2^32-1"),
+            Self::IdentityTooLong { len } => {
+                write!(f, "the identity JSON has {len} bytes, a frame holds at most 2^32-1")
+            }
             Self::FrameTooLong => f.write_str("the frame would be longer than this machine can address"),
             Self::BufferTooSmall { needed, available } => {
                 write!(f, "the frame has {needed} bytes, the buffer has room for {available}")
@@ -97,10 +99,7 @@ pub fn canonicalize(identity: &PayloadIdentity, payload: &[u8]) -> Result<Vec<u8
 pub fn encoded_len(identity: &IdentityView<'_>, payload_len: usize) -> Result<usize, EncodeError> {
     let identity_len = identity.canonical_json_len();
     header(identity_len)?;
-    OVERHEAD_LEN
-        .checked_add(identity_len)
-        .and_then(|len| len.checked_add(payload_len))
-        .ok_or(EncodeError::FrameTooLong)
+    OVERHEAD_LEN.checked_add(identity_len).and_then(|len| len.checked_add(payload_len)).ok_or(EncodeError::FrameTooLong)
 }
 
 /// Appends the frame of `payload` under `identity` to `out` and returns the payload's SHA-256, of which the trailer is

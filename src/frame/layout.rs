@@ -210,7 +210,13 @@ pub(super) fn parse_head(source: &[u8]) -> Result<Head<'_>, Error> {
     let split = || {
         let (identity, rest) = rest.split_at_checked(usize::try_from(identity_len).ok()?)?;
         let (payload_len, rest) = U64::read_from_prefix(rest).ok()?;
-        (rest.len() >= TRAILER_LEN).then_some(Head { header, identity, payload_len: payload_len.get(), rest, source_len })
+        (rest.len() >= TRAILER_LEN).then_some(Head {
+            header,
+            identity,
+            payload_len: payload_len.get(),
+            rest,
+            source_len,
+        })
     };
     split().ok_or_else(|| identity_does_not_fit(identity_len, source_len))
 }
@@ -223,8 +229,7 @@ impl<'a> Head<'a> {
             let (trailer, rest) = rest.split_first_chunk()?;
             Some(Body { payload, trailer, rest })
         };
-        split()
-            .ok_or_else(|| truncated(frame_len(self.header.identity_len(), self.payload_len), self.source_len))
+        split().ok_or_else(|| truncated(frame_len(self.header.identity_len(), self.payload_len), self.source_len))
     }
 
     /// Row 10.

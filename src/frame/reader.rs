@@ -143,10 +143,10 @@ impl FrameReader {
         let header = FrameHeader::from_bytes(start);
         header.check()?;
         let identity_len = header.identity_len();
-        layout::check_identity_cap(identity_len, self.max_identity_len)?;
         if let Some(source_len) = self.source_len {
             layout::check_identity_fits(identity_len, source_len)?;
         }
+        layout::check_identity_cap(identity_len, self.max_identity_len)?;
 
         // Grows with what arrives. What row 6 asks for comes along: payload_len and as much as a trailer.
         let mut identity = Vec::new();

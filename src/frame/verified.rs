@@ -140,10 +140,8 @@ impl Verifier {
         let named = identity.payload_hash();
         let payload_hash = (self.check_payload_hash && named.digest() != payload_digest)
             .then_some(Finding::PayloadHash { named, computed: payload_digest });
-        let key = self
-            .key
-            .filter(|expected| *expected != named.digest())
-            .map(|expected| Finding::Key { expected, named });
+        let key =
+            self.key.filter(|expected| *expected != named.digest()).map(|expected| Finding::Key { expected, named });
         let fingerprint = self.fingerprint.and_then(|expected| {
             let computed = identity.fingerprint();
             (expected != computed).then_some(Finding::Fingerprint { expected, computed })

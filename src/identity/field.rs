@@ -70,9 +70,7 @@ impl IdentityField {
             Self::ModelId | Self::ModelRevision | Self::TokenizerName | Self::TokenizerRevision => "a string",
             Self::LayerRange | Self::TokenSpan => "[start, end] with 0 <= start <= end < 2^63",
             Self::HeadRange => "[start, end] with 0 <= start <= end < 2^63, or [-1, -1] for all heads",
-            Self::Dtype => {
-                "one of float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 fp8_e4m3 fp8_e5m2 nf4"
-            }
+            Self::Dtype => "one of float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 fp8_e4m3 fp8_e5m2 nf4",
             Self::Shape => "one or more integers from 0 to 2^63-1",
         }
     }

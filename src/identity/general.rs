@@ -20,16 +20,13 @@ use crate::error::{Detail, Error, Excerpt, FieldProblem, JsonProblem};
 pub const MAX_NESTING: usize = 128;
 
 pub(super) fn parse(json: &[u8]) -> Result<IdentityView<'_>, Error> {
-    let text =
-        str::from_utf8(json).map_err(|error| json_error(error.valid_up_to(), JsonProblem::InvalidUtf8))?;
+    let text = str::from_utf8(json).map_err(|error| json_error(error.valid_up_to(), JsonProblem::InvalidUtf8))?;
     let mut values = Values::default();
     let mut deserializer = serde_json::Deserializer::from_str(text);
     deserializer
         .deserialize_map(&mut values)
         .map_err(|error| json_error(offset_of(&error, text), problem_of(&error)))?;
-    deserializer
-        .end()
-        .map_err(|error| json_error(offset_of(&error, text), JsonProblem::TrailingCharacters))?;
+    deserializer.end().map_err(|error| json_error(offset_of(&error, text), JsonProblem::TrailingCharacters))?;
     check_strings_and_nesting(text)?;
     if let Some((field, raw)) = values.duplicate {
         return Err(json_error(offset_in(text, raw), JsonProblem::DuplicateField(field)));

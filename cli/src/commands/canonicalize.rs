@@ -19,8 +19,7 @@ pub(crate) fn run(args: &CanonicalizeArgs) -> Result<Outcome, Failure> {
         return Err(Failure::Trouble("--identity and --payload cannot both be standard input".into()));
     }
     let identity = read_identity(&args.identity)?;
-    let (payload, payload_len) =
-        open_payload(&args.payload).map_err(|error| Failure::trouble(&args.payload, error))?;
+    let (payload, payload_len) = open_payload(&args.payload).map_err(|error| Failure::trouble(&args.payload, error))?;
     let mut payload = BufReader::with_capacity(COPY_BUFFER_LEN, payload);
 
     let output = Output::create(args.output.as_deref())?;

@@ -1,6 +1,8 @@
 //! `membrane-codec inspect`: everything a frame says, and which checks hold. Shows as much as can be read of a damaged
 //! one.
 
+mod text;
+
 use std::io::{self, Read, Write};
 use std::path::Path;
 
@@ -11,8 +13,9 @@ use membrane_codec::{
 use serde::Serialize;
 
 use crate::args::InspectArgs;
-use crate::display::{escape_controls, hex, printable};
+use crate::display::{hex, printable};
 use crate::input::Input;
+use crate::key::key_of;
 use crate::outcome::{Failure, Outcome};
 
 pub(crate) fn run(args: &InspectArgs) -> Result<Outcome, Failure> {
@@ -21,7 +24,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Outcome, Failure> {
     let printed = if args.json {
         serde_json::to_writer(&mut stdout, &anatomy).map_err(io::Error::from).and_then(|()| writeln!(stdout))
     } else {
-        anatomy.print(&mut stdout, &printable(&args.path))
+        text::print(&anatomy, &mut stdout, &printable(&args.path))
     };
     printed.and_then(|()| stdout.flush()).map_err(Failure::stdout)?;
     Ok(if anatomy.status == "ok" { Outcome::AllWell } else { Outcome::Damage })
@@ -179,9 +182,8 @@ impl Anatomy {
                 } else {
                     [Check::failed("length", error), Check::not_checked("trailer", "the length does not hold")]
                 });
-                self.checks.extend(
-                    ["payload_hash", "key"].map(|name| Check::not_checked(name, "the payload does not hold")),
-                );
+                self.checks
+                    .extend(["payload_hash", "key"].map(|name| Check::not_checked(name, "the payload does not hold")));
             }
         }
     }
@@ -205,52 +207,6 @@ impl Anatomy {
         };
         self.checks.extend([payload_hash, key]);
     }
-
-    fn print(&self, out: &mut impl Write, path: &str) -> io::Result<()> {
-        let line = |out: &mut dyn Write, name: &str, value: &str| writeln!(out, "  {name:<20}{value}");
-        writeln!(out, "{path}\n\nheader")?;
-        match &self.header {
-            None => line(out, "(cut short)", "")?,
-            Some(header) => {
-                line(out, "magic", &header.magic)?;
-                line(out, "schema", &header.schema.to_string())?;
-                line(out, "reserved", &header.reserved.to_string())?;
-                line(out, "identity_len", &header.identity_len.to_string())?;
-            }
-        }
-        if let Some(identity) = &self.identity {
-            writeln!(out, "\nidentity")?;
-            line(out, "payload_hash", identity.payload_hash.as_str())?;
-            line(out, "model_id", &escape_controls(&identity.model_id))?;
-            line(out, "model_revision", &escape_controls(&identity.model_revision))?;
-            line(out, "tokenizer_name", &escape_controls(&identity.tokenizer_name))?;
-            line(out, "tokenizer_revision", &escape_controls(&identity.tokenizer_revision))?;
-            line(out, "layer_range", &identity.layer_range.to_string())?;
-            line(out, "head_range", &identity.head_range.to_string())?;
-            line(out, "token_span", &identity.token_span.to_string())?;
-            line(out, "dtype", identity.dtype.as_str())?;
-            line(out, "shape", &format!("{:?}", identity.shape.dims()))?;
-            line(out, "canonical form", if self.canonical == Some(true) { "yes" } else { "no" })?;
-        }
-        if let Some(fingerprint) = &self.fingerprint {
-            line(out, "fingerprint", fingerprint)?;
-        }
-        if let (Some(offset), Some(len)) = (self.payload_offset, self.payload_len) {
-            writeln!(out, "\npayload")?;
-            line(out, "offset", &offset.to_string())?;
-            line(out, "length", &len.to_string())?;
-        }
-        if let (Some(sha256), Some(trailer)) = (&self.payload_sha256, &self.trailer) {
-            line(out, "SHA-256", sha256)?;
-            line(out, "trailer", trailer)?;
-        }
-        writeln!(out, "\nchecks")?;
-        for check in &self.checks {
-            let result = check.result.replace('_', " ");
-            writeln!(out, "{}", format!("  {:<20}{result:<13}{}", check.name, check.detail.as_deref().unwrap_or_default()).trim_end())?;
-        }
-        Ok(())
-    }
 }
 
 impl From<FrameHeader> for Header {
@@ -262,9 +218,4 @@ impl From<FrameHeader> for Header {
             identity_len: header.identity_len(),
         }
     }
-}
-
-/// The key under which a store holds the file, if its name is one.
-pub(super) fn key_of(path: &Path) -> Option<Digest> {
-    path.file_stem()?.to_str()?.parse().ok()
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use membrane_codec::{FrameReader, FrameStream, ReadError, Verifier};
 
 use crate::args::VerifyArgs;
-use crate::commands::inspect::key_of;
 use crate::input::{Counting, Input};
+use crate::key::key_of;
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Progress;
 use crate::report::{Claims, Finding, Report, Reporter, Verdict};
