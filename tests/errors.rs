@@ -153,7 +153,7 @@ fn identity_fields() {
     );
     assert_eq!(
         error("\"e3b0c4", "\"\u{9b}30c4").to_string(),
-        "identity_field at byte 120: payload_hash: found \"\\u{9b}30c44298fc1c149afbf4c8996fb92427ae41..., \
+        "identity_field at byte 120: payload_hash: found \"\\u{9b}30c44298fc1c149afbf4c8996fb92427ae41e..., \
          expected 64 hexadecimal characters"
     );
     // Several at fault: the first of the specification's order, wherever they stand.

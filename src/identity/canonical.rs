@@ -6,29 +6,28 @@
 use super::{Dtype, HeadRange, IdentityView, InclusiveRange, MAX_INTEGER, PayloadHash, ShapeView, Text, write};
 
 pub(super) fn parse(json: &[u8]) -> Option<IdentityView<'_>> {
-    let mut cursor = Cursor { rest: core::str::from_utf8(json).ok()? };
+    let mut cursor = Cursor { rest: core::str::from_utf8(json).ok()?, plain: is_plain(json) };
     cursor.literal("{\"dtype\":\"")?;
     let dtype = cursor.dtype()?;
-    cursor.literal(",\"head_range\":")?;
+    cursor.literal("\",\"head_range\":[")?;
     let head_range = cursor.head_range()?;
-    cursor.literal(",\"layer_range\":")?;
+    cursor.literal("],\"layer_range\":[")?;
     let layer_range = cursor.range()?;
-    cursor.literal(",\"model_id\":\"")?;
+    cursor.literal("],\"model_id\":\"")?;
     let model_id = cursor.string()?;
-    cursor.literal(",\"model_revision\":\"")?;
+    cursor.literal("\",\"model_revision\":\"")?;
     let model_revision = cursor.string()?;
-    cursor.literal(",\"payload_hash\":\"")?;
+    cursor.literal("\",\"payload_hash\":\"")?;
     let payload_hash = cursor.payload_hash()?;
-    cursor.literal(",\"shape\":[")?;
+    cursor.literal("\",\"shape\":[")?;
     let shape = cursor.shape()?;
-    cursor.literal(",\"token_span\":")?;
+    cursor.literal("],\"token_span\":[")?;
     let token_span = cursor.range()?;
-    cursor.literal(",\"tokenizer_name\":\"")?;
+    cursor.literal("],\"tokenizer_name\":\"")?;
     let tokenizer_name = cursor.string()?;
-    cursor.literal(",\"tokenizer_revision\":\"")?;
+    cursor.literal("\",\"tokenizer_revision\":\"")?;
     let tokenizer_revision = cursor.string()?;
-    cursor.literal("}")?;
-    cursor.rest.is_empty().then_some(IdentityView {
+    (cursor.rest == "\"}").then_some(IdentityView {
         payload_hash,
         model_id,
         model_revision,
@@ -43,92 +42,111 @@ pub(super) fn parse(json: &[u8]) -> Option<IdentityView<'_>> {
     })
 }
 
-/// What is left to read. Every method takes its piece from the front, or gives up.
+/// Whether all of the text is printable ASCII without a backslash: nearly always so, and then no string needs a look at
+/// each of its bytes.
+fn is_plain(json: &[u8]) -> bool {
+    /// Of fixed length and without a branch per byte, so that the compiler takes many at once.
+    fn chunk_is_plain(chunk: &[u8; 32]) -> bool {
+        chunk.iter().fold(true, |plain, &byte| plain & (byte.wrapping_sub(b' ') <= b'~' - b' ') & (byte != b'\\'))
+    }
+    let (chunks, rest) = json.as_chunks();
+    // The last chunk overlaps the one before. An identity is never shorter than a chunk.
+    let end_is_plain = rest.is_empty() || json.last_chunk().is_some_and(chunk_is_plain);
+    end_is_plain && chunks.iter().all(chunk_is_plain)
+}
+
+/// What is left to read. Every method takes its piece from the front, or gives up. What closes a piece, a quote or a
+/// bracket, is left to the literal that follows.
+///
+/// Inlined throughout: as calls, their results would travel through memory, and waiting for that would be a third of the
+/// whole cost.
 struct Cursor<'a> {
     rest: &'a str,
+    /// Whether strings end at the next quote and hold nothing that could be wrong.
+    plain: bool,
 }
 
 impl<'a> Cursor<'a> {
+    #[inline(always)]
     fn literal(&mut self, literal: &str) -> Option<()> {
         self.rest = self.rest.strip_prefix(literal)?;
         Some(())
     }
 
     /// The next `len` bytes.
+    #[inline(always)]
     fn take(&mut self, len: usize) -> Option<&'a str> {
         let (taken, rest) = self.rest.split_at_checked(len)?;
         self.rest = rest;
         Some(taken)
     }
 
-    /// The name and its closing quote.
+    #[inline(always)]
     fn dtype(&mut self) -> Option<Dtype> {
-        let name = self.take(memchr::memchr(b'"', self.rest.as_bytes())?)?;
-        self.literal("\"")?;
-        Dtype::from_name(name)
+        Dtype::from_name(self.take(memchr::memchr(b'"', self.rest.as_bytes())?)?)
     }
 
-    /// The hash and its closing quote.
+    #[inline(always)]
     fn payload_hash(&mut self) -> Option<PayloadHash> {
-        let hash = PayloadHash::from_text(self.take(64)?.as_bytes())?;
-        self.literal("\"")?;
-        Some(hash)
+        PayloadHash::from_text(self.take(64)?.as_bytes())
     }
 
-    /// A string in canonical escaping and its closing quote; the opening one is already read.
+    /// A string in canonical escaping.
+    #[inline(always)]
     fn string(&mut self) -> Option<Text<'a>> {
-        let quote = memchr::memchr(b'"', self.rest.as_bytes())?;
-        let text = self.rest.get(..quote)?;
-        // Without a branch per byte, so that the compiler can take many at once.
-        if text.bytes().fold(true, |plain, byte| plain & write::stands_for_itself(byte)) {
-            self.rest = self.rest.get(quote + 1..)?;
-            return Some(Text::from_unescaped_json(text));
+        if self.plain {
+            self.take(memchr::memchr(b'"', self.rest.as_bytes())?).map(Text::from_unescaped_json)
+        } else {
+            self.take(escaped_string_len(self.rest.as_bytes())?).map(Text::from_checked_json)
         }
-        let text = self.take(escaped_string_len(self.rest.as_bytes())?)?;
-        self.literal("\"")?;
-        Some(Text::from_checked_json(text))
     }
 
+    #[inline(always)]
     fn head_range(&mut self) -> Option<HeadRange> {
-        match self.literal("[-1,-1]") {
+        match self.literal("-1,-1") {
             Some(()) => Some(HeadRange::All),
             None => self.range().map(HeadRange::Inclusive),
         }
     }
 
+    #[inline(always)]
     fn range(&mut self) -> Option<InclusiveRange> {
-        self.literal("[")?;
         let start = self.integer()?;
         self.literal(",")?;
         let end = self.integer()?;
-        self.literal("]")?;
         InclusiveRange::new(start, end).ok()
     }
 
-    /// The dimensions and the closing bracket; the opening one is already read.
+    #[inline(always)]
     fn shape(&mut self) -> Option<ShapeView<'a>> {
         let start = self.rest;
         self.integer()?;
         while self.literal(",").is_some() {
             self.integer()?;
         }
-        let elements = start.get(..start.len() - self.rest.len())?;
-        self.literal("]")?;
-        Some(ShapeView::from_checked_json(elements))
+        start.get(..start.len() - self.rest.len()).map(ShapeView::from_checked_json)
     }
 
     /// A number from 0 to 2^63-1 as the canonical form writes it: no sign, no leading zero.
+    #[inline(always)]
     fn integer(&mut self) -> Option<u64> {
-        let digits = self.rest.bytes().take_while(u8::is_ascii_digit);
-        let (value, len) = digits.take(20).fold((0_u128, 0), |(value, len), digit| {
-            // At most 20 digits: far below 2^128.
-            (value * 10 + u128::from(digit - b'0'), len + 1)
-        });
+        let mut value = 0_u64;
+        let mut len = 0;
+        for digit in
+            self.rest.bytes().take(MAX_DIGITS).map(|byte| byte.wrapping_sub(b'0')).take_while(|&digit| digit < 10)
+        {
+            // Cannot overflow: below 10^19.
+            value = value * 10 + u64::from(digit);
+            len += 1;
+        }
         let digits = self.take(len)?;
-        let canonical = len > 0 && (len == 1 || !digits.starts_with('0'));
-        (canonical && value <= u128::from(MAX_INTEGER)).then_some(value as u64)
+        let canonical = len == 1 || (len > 1 && !digits.starts_with('0'));
+        (canonical && value <= MAX_INTEGER).then_some(value)
     }
 }
+
+/// As many digits as 2^63-1 has. A twentieth stays unread and is then taken for what should follow the number.
+const MAX_DIGITS: usize = 19;
 
 /// The length of a string with escapes, up to its closing quote, provided that it is escaped exactly as the canonical
 /// form does it.

@@ -77,7 +77,21 @@ impl Dtype {
 
     /// The element type of this name; `None` for any other text.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|dtype| dtype.as_str() == name)
+        Some(match name {
+            "float16" => Self::Float16,
+            "bfloat16" => Self::Bfloat16,
+            "float32" => Self::Float32,
+            "float64" => Self::Float64,
+            "int8" => Self::Int8,
+            "int16" => Self::Int16,
+            "int32" => Self::Int32,
+            "int64" => Self::Int64,
+            "uint8" => Self::Uint8,
+            "fp8_e4m3" => Self::Fp8E4m3,
+            "fp8_e5m2" => Self::Fp8E5m2,
+            "nf4" => Self::Nf4,
+            _ => return None,
+        })
     }
 
     /// Bits per element; 4 for `nf4`, whose elements share bytes.
