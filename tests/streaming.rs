@@ -18,11 +18,14 @@ fn reason<T>(result: Result<T, ReadError>) -> Reason {
 }
 
 /// A sink that shows, after it is gone, that it is gone.
-struct Watched(Rc<()>, Vec<u8>);
+struct Watched {
+    _alive: Rc<()>,
+    bytes: Vec<u8>,
+}
 
 impl Write for Watched {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.1.write(bytes)
+        self.bytes.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -37,10 +40,10 @@ fn the_sink_comes_back_only_when_the_trailer_held() {
     let alive = Rc::new(());
     let open = |frame: &[u8]| {
         let stream = FrameReader::new().open(frame).expect("the start is sound");
-        stream.copy_payload(Watched(alive.clone(), Vec::new()))
+        stream.copy_payload(Watched { _alive: alive.clone(), bytes: Vec::new() })
     };
     let (sink, digest) = open(&frame).expect("sound");
-    assert_eq!(sink.1, payload);
+    assert_eq!(sink.bytes, payload);
     assert_eq!(digest, sha256(&payload));
     assert_eq!(Rc::strong_count(&alive), 2);
     drop(sink);

@@ -290,8 +290,8 @@ mod unix {
         // The program where an ordinary user can run it.
         fs::copy(support::PROGRAM, at("program")).expect("it can be copied");
         fs::set_permissions(at("program"), fs::Permissions::from_mode(0o755)).expect("it is ours");
-        fs::set_permissions(at("secret.blob"), fs::Permissions::from_mode(0)).expect("it is ours");
-        fs::set_permissions(at("closed"), fs::Permissions::from_mode(0)).expect("it is ours");
+        fs::set_permissions(at("secret.blob"), fs::Permissions::from_mode(0o000)).expect("it is ours");
+        fs::set_permissions(at("closed"), fs::Permissions::from_mode(0o000)).expect("it is ours");
 
         let mut command = std::process::Command::new(at("program"));
         command.args(["verify", "--json", "."]).current_dir(directory.path());

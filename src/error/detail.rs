@@ -58,6 +58,7 @@ pub(crate) enum Detail {
         frame_at_least: u64,
         have: u64,
     },
+    #[cfg(feature = "std")]
     IdentityAboveCap {
         identity_len: u32,
         cap: u32,
@@ -88,7 +89,9 @@ impl Detail {
             Self::Magic { .. } => Reason::BadMagic,
             Self::Schema { .. } => Reason::SchemaVersion,
             Self::Reserved { .. } => Reason::ReservedNotZero,
-            Self::IdentityDoesNotFit { .. } | Self::IdentityAboveCap { .. } => Reason::IdentityLength,
+            Self::IdentityDoesNotFit { .. } => Reason::IdentityLength,
+            #[cfg(feature = "std")]
+            Self::IdentityAboveCap { .. } => Reason::IdentityLength,
             Self::Json(_) => Reason::IdentityJson,
             Self::Field(..) => Reason::IdentityField,
             Self::TrailingBytes { .. } => Reason::TrailingBytes,
@@ -119,6 +122,7 @@ impl fmt::Display for Found<'_> {
             Detail::IdentityDoesNotFit { identity_len, have, .. } => {
                 write!(f, "identity_len {identity_len} in {}", Bytes(have.into()))
             }
+            #[cfg(feature = "std")]
             Detail::IdentityAboveCap { identity_len, .. } => write!(f, "identity_len {identity_len}"),
             Detail::Json(problem) => f.write_str(match problem {
                 JsonProblem::InvalidUtf8 => "bytes that are not UTF-8",
@@ -151,6 +155,7 @@ impl fmt::Display for Expected<'_> {
             Detail::IdentityDoesNotFit { frame_at_least, .. } => {
                 write!(f, "at least {} for it", Bytes(frame_at_least.into()))
             }
+            #[cfg(feature = "std")]
             Detail::IdentityAboveCap { cap, .. } => write!(f, "at most {cap}, the cap for streams"),
             Detail::Json(problem) => match problem {
                 JsonProblem::InvalidUtf8 => f.write_str("UTF-8"),

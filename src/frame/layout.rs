@@ -19,12 +19,10 @@ pub const OVERHEAD_LEN: usize = HEADER_LEN + PAYLOAD_LEN_LEN + TRAILER_LEN;
 
 /// Length of the payload_len field in bytes.
 pub(crate) const PAYLOAD_LEN_LEN: usize = 8;
-/// What follows the identity at the least: payload_len and trailer.
-pub(crate) const MIN_LEN_AFTER_IDENTITY: usize = PAYLOAD_LEN_LEN + TRAILER_LEN;
 
 const SCHEMA_OFFSET: u64 = 4;
 const RESERVED_OFFSET: u64 = 6;
-const IDENTITY_LEN_OFFSET: u64 = 10;
+pub(super) const IDENTITY_LEN_OFFSET: u64 = 10;
 
 /// The 14 bytes at the start of a frame, read where they lie. All integers are little-endian.
 ///
@@ -125,41 +123,20 @@ pub(super) fn header_cut_short(start: &[u8]) -> Error {
     }
 }
 
-/// Row 6, for a source of `have` bytes.
-pub(super) fn check_identity_fits(identity_len: u32, have: u64) -> Result<(), Error> {
-    if shortest_frame_len(identity_len) <= have { Ok(()) } else { Err(identity_does_not_fit(identity_len, have)) }
-}
-
 /// The length of a frame with this identity_len and no payload.
-fn shortest_frame_len(identity_len: u32) -> u64 {
+pub(super) fn shortest_frame_len(identity_len: u32) -> u64 {
     OVERHEAD_LEN as u64 + u64::from(identity_len)
 }
 
-fn identity_does_not_fit(identity_len: u32, have: u64) -> Error {
+/// The error of row 6: the source has `have` bytes, too few for this identity_len.
+pub(super) fn identity_does_not_fit(identity_len: u32, have: u64) -> Error {
     let frame_at_least = shortest_frame_len(identity_len);
     Error::new(IDENTITY_LEN_OFFSET, Detail::IdentityDoesNotFit { identity_len, frame_at_least, have })
-}
-
-/// Row 6 as a stream may apply it before it knows how much will come.
-pub(super) fn check_identity_cap(identity_len: u32, cap: u32) -> Result<(), Error> {
-    if identity_len <= cap {
-        return Ok(());
-    }
-    Err(Error::new(IDENTITY_LEN_OFFSET, Detail::IdentityAboveCap { identity_len, cap }))
 }
 
 /// The length of the frame that this header and payload_len describe. It may exceed every memory and file.
 pub(super) fn frame_len(identity_len: u32, payload_len: u64) -> u128 {
     OVERHEAD_LEN as u128 + u128::from(identity_len) + u128::from(payload_len)
-}
-
-/// Row 9, for a source of `have` bytes; gives the frame's length, which then is at most `have`.
-pub(super) fn check_not_truncated(identity_len: u32, payload_len: u64, have: u64) -> Result<u64, Error> {
-    let frame_len = frame_len(identity_len, payload_len);
-    match u64::try_from(frame_len) {
-        Ok(frame_len) if frame_len <= have => Ok(frame_len),
-        _ => Err(truncated(frame_len, have)),
-    }
 }
 
 /// The error of row 9: the source ends after `have` bytes of a longer frame.

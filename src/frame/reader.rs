@@ -6,9 +6,9 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 
-use super::layout::{self, FrameHeader, HEADER_LEN, MIN_LEN_AFTER_IDENTITY, PAYLOAD_LEN_LEN, TRAILER_LEN};
+use super::layout::{self, FrameHeader, HEADER_LEN, PAYLOAD_LEN_LEN, TRAILER_LEN};
 use crate::digest::{Digest, Sha256};
-use crate::error::Error;
+use crate::error::{Detail, Error};
 use crate::identity::IdentityView;
 
 /// The payload passes through a buffer of at most this size: small enough for a second-level cache, large enough for a
@@ -144,16 +144,16 @@ impl FrameReader {
         header.check()?;
         let identity_len = header.identity_len();
         if let Some(source_len) = self.source_len {
-            layout::check_identity_fits(identity_len, source_len)?;
+            check_identity_fits(identity_len, source_len)?;
         }
-        layout::check_identity_cap(identity_len, self.max_identity_len)?;
+        check_identity_cap(identity_len, self.max_identity_len)?;
 
         // Grows with what arrives. What row 6 asks for comes along: payload_len and as much as a trailer.
         let mut identity = Vec::new();
-        let wanted = u64::from(identity_len) + MIN_LEN_AFTER_IDENTITY as u64;
+        let wanted = u64::from(identity_len) + (PAYLOAD_LEN_LEN + TRAILER_LEN) as u64;
         source.by_ref().take(wanted).read_to_end(&mut identity).map_err(ReadError::Source)?;
         let have = HEADER_LEN as u64 + identity.len() as u64;
-        layout::check_identity_fits(identity_len, have)?;
+        check_identity_fits(identity_len, have)?;
 
         // Both chunks are there, by row 6.
         let (mut payload_len, mut ahead) = ([0; PAYLOAD_LEN_LEN], [0; TRAILER_LEN]);
@@ -292,7 +292,7 @@ impl<R: Read> FrameStream<R> {
     /// Rows 9 and 10, where the source's length is known.
     fn check_source_len(&self) -> Result<(), Error> {
         let Some(source_len) = self.options.source_len else { return Ok(()) };
-        let frame_len = layout::check_not_truncated(self.header.identity_len(), self.payload_len, source_len)?;
+        let frame_len = check_not_truncated(self.frame_len(), source_len)?;
         if frame_len < source_len && !self.options.leave_rest {
             return Err(layout::trailing_bytes(frame_len, Some(source_len)));
         }
@@ -309,6 +309,29 @@ impl<R: Read> FrameStream<R> {
         // What was read fits u64.
         layout::truncated(frame_len, (frame_len - u128::from(missing)) as u64).into()
     }
+}
+
+/// Row 6, for a source of `have` bytes.
+fn check_identity_fits(identity_len: u32, have: u64) -> Result<(), Error> {
+    if layout::shortest_frame_len(identity_len) <= have {
+        Ok(())
+    } else {
+        Err(layout::identity_does_not_fit(identity_len, have))
+    }
+}
+
+/// Row 6 as a stream applies it before it knows how much will come.
+fn check_identity_cap(identity_len: u32, cap: u32) -> Result<(), Error> {
+    if identity_len <= cap {
+        Ok(())
+    } else {
+        Err(Error::new(layout::IDENTITY_LEN_OFFSET, Detail::IdentityAboveCap { identity_len, cap }))
+    }
+}
+
+/// Row 9, for a source of `have` bytes; gives the frame's length, which then is at most `have`.
+fn check_not_truncated(frame_len: u128, have: u64) -> Result<u64, Error> {
+    u64::try_from(frame_len).ok().filter(|len| *len <= have).ok_or_else(|| layout::truncated(frame_len, have))
 }
 
 /// One read that is not interrupted; 0 only at the end of the source or for an empty buffer.

@@ -35,6 +35,9 @@ fn main() -> io::Result<()> {
             corpora.add_frame(&fs::read(file)?)?;
         }
     }
+    for number in 0..64_u64 {
+        corpora.add("structured_frame", &noise(number, 64 + 16 * number as usize))?;
+    }
     println!("{} seeds in {}", corpora.written, corpora.root.display());
     Ok(())
 }
@@ -47,8 +50,8 @@ struct Corpora {
 impl Corpora {
     fn add_frame(&mut self, frame: &[u8]) -> io::Result<()> {
         self.add("parse_canonical", frame)?;
-        self.add("structured_frame", frame)?;
-        // Before the frame that target takes a seed of eight bytes; any will do.
+        // structured_frame draws its frames from a sketch: to it, a frame would be noise.
+        // stream_vs_slice takes eight bytes before the frame, which say how it arrives; any will do.
         let seed = Sha256::digest(frame);
         self.add("stream_vs_slice", &[&seed[..8], frame].concat())?;
         match Frame::parse_prefix(frame) {
@@ -100,6 +103,12 @@ fn files_below(directory: &Path) -> io::Result<Vec<PathBuf>> {
         }
     }
     Ok(files)
+}
+
+/// Enough for the many choices that a sketch of a frame has; a fuzzer that starts from nothing needs long to grow them.
+fn noise(number: u64, len: usize) -> Vec<u8> {
+    let block = |index: u64| Sha256::digest([number.to_le_bytes(), index.to_le_bytes()].concat());
+    (0..).flat_map(block).take(len).collect()
 }
 
 fn bytes_of_hex(hex: &str) -> Option<Vec<u8>> {
