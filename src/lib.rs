@@ -69,3 +69,8 @@ pub use self::identity::{
     Chars, Dims, DomainError, Dtype, HeadRange, IdentityField, IdentityView, InclusiveRange, MAX_NESTING, PayloadHash,
     PayloadIdentity, Shape, ShapeView, Text,
 };
+
+/// Compiles the README's example.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
