@@ -119,9 +119,9 @@ struct Layout<'a> {
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Escapes {
     Canonical,
+    CanonicalInUpperCase,
     Fewest,
     Every,
-    EveryInUpperCase,
 }
 
 /// What happens to one of the ten fields.
@@ -130,6 +130,7 @@ enum Odd<'a> {
     Missing,
     Twice,
     Value(Json<'a>),
+    FirstElement(Json<'a>),
 }
 
 /// JSON that the format does not expect, valid nevertheless.
@@ -138,6 +139,8 @@ enum Json<'a> {
     Null,
     Bool(bool),
     Integer(i64),
+    /// Around 2^63.
+    IntegerAtLimit(i8),
     LongInteger(i64, u64),
     Fraction(i32, u32),
     Exponent(i32, i16),
@@ -245,6 +248,11 @@ impl Odd<'_> {
             Self::Missing => _ = members.remove(field),
             Self::Twice => members.push(members[field].clone()),
             Self::Value(value) => members[field].1 = value.text(),
+            Self::FirstElement(element) => {
+                if let Some((_, others)) = members[field].1.split_once(',') {
+                    members[field].1 = format!("[{},{others}", element.text());
+                }
+            }
         }
     }
 }
@@ -255,6 +263,7 @@ impl Json<'_> {
             Self::Null => "null".into(),
             Self::Bool(value) => value.to_string(),
             Self::Integer(value) => value.to_string(),
+            Self::IntegerAtLimit(distance) => ((1_i128 << 63) + i128::from(*distance)).to_string(),
             Self::LongInteger(high, low) => format!("{}{low}", high | 1),
             Self::Fraction(whole, part) => format!("{whole}.{part}"),
             Self::Exponent(mantissa, exponent) => format!("{mantissa}E{exponent:+}"),
@@ -278,20 +287,20 @@ impl Json<'_> {
 }
 
 fn quoted(text: &str, escapes: Escapes) -> String {
-    let unit_escapes = |character: char| -> String {
-        character.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+    let in_units = |character: char| {
+        let units = character.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
+        if matches!(escapes, Escapes::CanonicalInUpperCase) { units.to_uppercase().replace('U', "u") } else { units }
     };
     let escaped = |character: char| match (escapes, character) {
-        (Escapes::Every, _) => unit_escapes(character),
-        (Escapes::EveryInUpperCase, _) => unit_escapes(character).to_uppercase().replace("\\U", "\\u"),
+        (Escapes::Every, _) => in_units(character),
         (_, '"' | '\\') => format!("\\{character}"),
         (_, '\n') => "\\n".into(),
         (_, '\r') => "\\r".into(),
         (_, '\t') => "\\t".into(),
         (_, '\u{c}') => "\\f".into(),
         (_, '\u{8}') => "\\b".into(),
-        (Escapes::Fewest, ' '..) | (Escapes::Canonical, ' '..='~') => character.into(),
-        _ => unit_escapes(character),
+        (Escapes::Fewest, ' '..) | (_, ' '..='~') => character.into(),
+        _ => in_units(character),
     };
     format!("\"{}\"", text.chars().map(escaped).collect::<String>())
 }

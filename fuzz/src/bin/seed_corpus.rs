@@ -24,7 +24,11 @@ fn main() -> io::Result<()> {
             corpora.add_frame(&frame)?;
         }
     }
-    for case in cases(&fixtures.join("vectors/identities.json"))? {
+    let identities = cases(&fixtures.join("vectors/identities.json"))?;
+    for edge in identities.first().and_then(|case| case["canonical_json"].as_str()).map(edges).unwrap_or_default() {
+        corpora.add_identity(edge.as_bytes())?;
+    }
+    for case in identities {
         corpora.add_identity(case["canonical_json"].as_str().unwrap_or_default().as_bytes())?;
         // As other writers may have it: another order, white space, and no escapes.
         corpora.add_identity(case["identity"].to_string().as_bytes())?;
@@ -103,6 +107,16 @@ fn files_below(directory: &Path) -> io::Result<Vec<PathBuf>> {
         }
     }
     Ok(files)
+}
+
+/// This identity, changed so that it stands on one side or the other of a limit.
+fn edges(canonical_json: &str) -> Vec<String> {
+    let nested = [127, 128].map(|levels| {
+        canonical_json.replacen('{', &format!("{{\"unknown\":{}{},", "[".repeat(levels), "]".repeat(levels)), 1)
+    });
+    let numbers = ["9223372036854775807", "9223372036854775808", "-0", "-1", "01", "1.0", "1e0"]
+        .map(|number| canonical_json.replacen("\"shape\":[", &format!("\"shape\":[{number},"), 1));
+    nested.into_iter().chain(numbers).collect()
 }
 
 /// Enough for the many choices that a sketch of a frame has; a fuzzer that starts from nothing needs long to grow them.
