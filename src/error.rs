@@ -1,7 +1,7 @@
 //! [`Error`]: why bytes are not a valid frame or identity. A class, a stable reason code, where, what was found and
 //! what was expected.
 //!
-//! An error is a plain value of about 100 bytes: making, copying and dropping one never allocates, so that scanning
+//! An error is a plain value of some dozen bytes: making, copying and dropping one never allocates, so that scanning
 //! damaged storage, where most verdicts are errors, costs no more than scanning sound storage.
 
 mod detail;
@@ -11,7 +11,7 @@ use core::fmt;
 pub(crate) use self::detail::Detail;
 pub use self::detail::JsonProblem;
 pub(crate) use self::detail::{Excerpt, FieldProblem};
-use crate::identity::IdentityField;
+use crate::format::{IdentityField, TRAILER_LEN};
 
 /// The two classes of the specification (section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,7 +67,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, in the order in which the checks run.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: &'static [Self] = &[
         Self::OldVersion,
         Self::BadMagic,
         Self::SchemaVersion,
@@ -120,7 +120,9 @@ impl Reason {
                 "The header names another schema version: convert the frame to v5, or restore it if it was v5."
             }
             Self::ReservedNotZero => "The header was damaged or written by a newer format: restore the frame.",
-            Self::IdentityLength => "The header was damaged or the file was cut: restore the frame from a replica.",
+            Self::IdentityLength => {
+                "The header was damaged or the file was cut: restore the frame. Or its identity is longer than the reader's cap."
+            }
             Self::IdentityJson => "The identity was damaged or its producer writes invalid JSON: restore the frame.",
             Self::IdentityField => {
                 "The identity was damaged or its producer breaks the field's domain: restore the frame."
@@ -137,6 +139,15 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
+}
+
+/// Two trailers that differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trailers {
+    /// What the frame carries.
+    pub stored: [u8; TRAILER_LEN],
+    /// The first bytes of the payload's SHA-256.
+    pub computed: [u8; TRAILER_LEN],
 }
 
 /// Why bytes are not a valid frame, or text not a valid identity.
@@ -195,6 +206,14 @@ impl Error {
     pub const fn json_problem(&self) -> Option<JsonProblem> {
         match self.detail {
             Detail::Json(problem) => Some(problem),
+            _ => None,
+        }
+    }
+
+    /// The trailer that the frame carries and the one that its payload has, for [`Reason::TrailerMismatch`].
+    pub const fn trailers(&self) -> Option<Trailers> {
+        match self.detail {
+            Detail::Trailer { stored, computed } => Some(Trailers { stored, computed }),
             _ => None,
         }
     }

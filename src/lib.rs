@@ -5,6 +5,10 @@
 //! A damaged or swapped fragment does not crash a model, it makes it talk nonsense. This crate is for those who must
 //! notice: storage backends that serve fragments, operators who scrub stores, writers of other implementations.
 //!
+//! "The specification" in these pages is Membrane's *Wire and storage format*, version 5; "the contract" decides where it
+//! is silent. What the contract says of frames is the table of [`parse_canonical`]; what it says of identities stands at
+//! [`IdentityView::parse`] and [`IdentityView::canonical_json`].
+//!
 //! # The main job
 //!
 //! ```
@@ -54,20 +58,22 @@ extern crate alloc;
 
 mod digest;
 mod error;
+mod format;
 mod frame;
 mod identity;
 
 pub use self::digest::{Digest, ParseDigestError, Sha256, sha256};
-pub use self::error::{Error, ErrorClass, JsonProblem, Reason};
+pub use self::error::{Error, ErrorClass, JsonProblem, Reason, Trailers};
+pub use self::format::{HEADER_LEN, IdentityField, MAGIC, MAX_NESTING, OVERHEAD_LEN, SCHEMA_VERSION, TRAILER_LEN};
 pub use self::frame::{
-    EncodeError, Finding, Findings, Frame, FrameHeader, HEADER_LEN, MAGIC, OVERHEAD_LEN, OwnedFrame, SCHEMA_VERSION,
-    TRAILER_LEN, VerifiedFrame, Verifier, canonicalize, encode, encoded_len, parse_canonical,
+    EncodeError, Finding, Findings, Frame, FrameHeader, OwnedFrame, VerifiedFrame, Verifier, canonicalize, encode,
+    encoded_len, parse_canonical,
 };
 #[cfg(feature = "std")]
 pub use self::frame::{FrameReader, FrameStream, FrameWriter, ReadError};
 pub use self::identity::{
-    Chars, Dims, DomainError, Dtype, HeadRange, IdentityField, IdentityView, InclusiveRange, MAX_NESTING, PayloadHash,
-    PayloadIdentity, Shape, ShapeView, Text,
+    Chars, Dims, DomainError, Dtype, HeadRange, IdentityView, InclusiveRange, PayloadHash, PayloadIdentity, Shape,
+    ShapeView, Text,
 };
 
 /// Compiles the README's example.

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::rc::Rc;
 
 use allocation_counter::measure;
-use membrane_codec::{FrameReader, ReadError, Reason, sha256};
+use membrane_codec::{Finding, FrameReader, ReadError, Reason, Verifier, sha256};
 
 /// The reason of a verdict that is an error.
 fn reason<T>(result: Result<T, ReadError>) -> Reason {
@@ -120,15 +120,20 @@ fn a_known_length_refuses_before_reading() {
 }
 
 #[test]
-fn a_source_that_is_not_as_long_as_it_said_is_judged_by_what_came() {
+fn a_known_length_is_a_limit_and_nothing_else() {
     let frame = samples::frame_of(&[1; 1000]);
     let len = frame.len() as u64;
     let verify = |bytes: &[u8], said: u64| FrameReader::new().source_len(said).open(bytes)?.verify();
     assert_eq!(verify(&frame, len).expect("sound"), sha256(&[1; 1000]));
     assert_eq!(reason(verify(&frame[..frame.len() - 1], len)), Reason::Truncated);
     assert_eq!(reason(verify(&[&frame[..], &[0]].concat(), len)), Reason::TrailingBytes);
-    assert_eq!(reason(verify(&frame, len + 1)), Reason::TrailingBytes);
+    assert_eq!(verify(&frame, len + 1).expect("the source ended with the frame"), sha256(&[1; 1000]));
     assert_eq!(reason(verify(&frame, len - 1)), Reason::Truncated);
+    let longer = verify(&[&frame[..], &[0; 9]].concat(), len + 9).expect_err("nine bytes follow");
+    assert_eq!(
+        longer.to_string(),
+        format!("trailing_bytes at byte {len}: found {} bytes, expected a frame of {len} bytes", len + 9)
+    );
 }
 
 #[test]
@@ -172,4 +177,49 @@ fn structure_alone_reads_frames_whose_identity_is_damaged() {
     assert_eq!(stream.identity().expect_err("damaged").offset(), 14);
     assert_eq!(stream.identity_bytes(), &frame[14..304]);
     assert_eq!(stream.verify().expect("the payload is sound"), sha256(b"payload"));
+}
+
+#[test]
+fn a_source_that_gives_more_than_was_asked_for_is_found_out() {
+    #[derive(Debug)]
+    struct Liar;
+    impl Read for Liar {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            Ok(buffer.len() + 1)
+        }
+    }
+    match FrameReader::new().open(Liar) {
+        Err(ReadError::Source(error)) => assert_eq!(error.to_string(), "the source gave more than was asked for"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_next_of_several_frames_until_there_is_none() {
+    let both = [samples::frame_of(b"one"), samples::frame_of(b"two")].concat();
+    let reader = FrameReader::new().leave_rest(true);
+    let mut source = &both[..];
+    for payload in [b"one", b"two"] {
+        let stream = reader.open_next(&mut source).expect("sound").expect("there is one");
+        assert_eq!(stream.copy_payload(Vec::new()).expect("sound").0, payload);
+    }
+    assert!(reader.open_next(&mut source).expect("the end is no error").is_none());
+    assert_eq!(reason(reader.open_next(&both[..5])), Reason::Truncated);
+}
+
+#[test]
+fn a_verifier_looks_at_streams_as_well() {
+    let frame = samples::frame_of(b"payload");
+    let open = |frame: &[u8]| {
+        FrameReader::new()
+            .open_structure(frame)
+            .expect("the structure holds")
+            .verify_with(&Verifier::new().check_payload_hash(true).expect_key(sha256(b"another")))
+    };
+    let (digest, findings) = open(&frame).expect("sound");
+    let expected = Finding::Key { expected: sha256(b"another"), named: sha256(b"payload").into() };
+    assert_eq!((digest, findings.into_iter().collect()), (sha256(b"payload"), vec![expected]));
+    let mut damaged = frame;
+    damaged[14] = b'[';
+    assert_eq!(reason(open(&damaged)), Reason::IdentityJson);
 }

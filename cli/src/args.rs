@@ -43,12 +43,16 @@ With --json, one object per line:
   {\"path\", \"status\", \"reason\", \"detail\", \"payload_len\", \"payload_hash\", \"fingerprint\"}
     status   ok | schema_error | corrupt_payload | io_error
     reason   the code of the check that failed; absent when ok and for io_error
-    detail   the failure in words, with its byte offset; absent when ok
+    detail   the failure or the findings in words; absent when there are none
     payload_len, payload_hash, fingerprint   as the frame and its identity state them, where they could be read
-    findings   codes of what --check-hash and --check-key found; absent when nothing
+    findings   codes of what --check-hash and --check-key found; absent when nothing. The status stays ok, the
+               frame being sound; the exit status is 1
     path_bytes   the path in hexadecimal, only when it is not UTF-8
-  and last {\"summary\": {\"frames\", \"ok\", \"schema_error\", \"corrupt_payload\", \"io_error\", \"bytes\"}};
-  with --check-hash or --check-key also \"findings\", the number of frames with any.
+  and last {\"summary\": {\"frames\", \"ok\", \"schema_error\", \"corrupt_payload\", \"io_error\", \"bytes\"}}
+    frames   every path that got a line, unreadable ones among them
+    bytes    what was read for the verdicts
+    findings   the number of frames with any, with --check-hash or --check-key
+    passed_over   what directories held beside frames, when there was anything
 
 Exit status:
   0  all well
@@ -60,7 +64,7 @@ pub(crate) struct VerifyArgs {
     /// standard input
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Check every regular file in directories, whatever its name
+    /// Check every regular file in directories, whatever its name, except temporary files (.*.tmp)
     #[arg(long)]
     pub(crate) all: bool,
     /// Fail frames whose payload_hash is not the SHA-256 of their payload
@@ -101,12 +105,14 @@ pub(crate) struct CanonicalizeArgs {
     /// The payload: a file, or - for standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) payload: PathBuf,
-    /// Where to put the frame; without it, standard output. The file appears whole or not at all
+    /// Where to put the frame; without it or as -, standard output. The file appears whole or not at all
     #[arg(short, long, value_name = "FRAME")]
     pub(crate) output: Option<PathBuf>,
     /// Refuse an identity whose payload_hash is not the SHA-256 of the payload
     #[arg(long)]
     pub(crate) check_hash: bool,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
 }
 
 #[derive(Debug, Args)]
@@ -115,7 +121,7 @@ pub(crate) struct ExtractArgs {
     /// A frame, or - for standard input
     #[arg(value_name = "FRAME")]
     pub(crate) path: PathBuf,
-    /// Where to put the payload; without it, standard output. The file appears whole or not at all
+    /// Where to put the payload; without it or as -, standard output. The file appears whole or not at all
     #[arg(short, long, value_name = "PAYLOAD")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
@@ -131,13 +137,15 @@ pub(crate) struct FingerprintArgs {
     /// Print its fingerprint_compat on a second line
     #[arg(long)]
     pub(crate) compat: bool,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Limits {
     /// Refuse identities longer than this many bytes
     #[arg(long, value_name = "BYTES", default_value_t = FrameReader::DEFAULT_MAX_IDENTITY_LEN)]
-    max_identity_len: u32,
+    pub(crate) max_identity_len: u32,
 }
 
 impl Limits {

@@ -3,25 +3,22 @@
 use std::fmt::Write;
 use std::path::Path;
 
-/// A path on one line. Control characters are escaped and what is not UTF-8 is replaced, since file names in a store can
-/// be anybody's.
+use crate::input::is_stdin;
+
+/// A path on one line, as it is where that is safe. File names in a store can be anybody's: one that holds quotes,
+/// backslashes or what would not show is quoted and escaped, and what is not UTF-8 is replaced.
 pub(crate) fn printable(path: &Path) -> String {
-    if path == Path::new("-") {
+    if is_stdin(path) {
         return "standard input".into();
     }
-    escape_controls(&path.to_string_lossy())
+    let text = path.to_string_lossy();
+    let quoted = quoted(&text);
+    if quoted.len() == text.len() + 2 { text.into_owned() } else { quoted }
 }
 
-/// The text with its control characters escaped.
-pub(crate) fn escape_controls(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut line, character| {
-        if character.is_control() {
-            line.extend(character.escape_default());
-        } else {
-            line.push(character);
-        }
-        line
-    })
+/// The text in quotes, with everything escaped that would end them, not show, or move what shows.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("{text:?}")
 }
 
 /// Bytes in lower-case hexadecimal.
@@ -31,6 +28,11 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         let _ = write!(hex, "{byte:02x}");
         hex
     })
+}
+
+/// The path's bytes in hexadecimal, when it is not UTF-8 and JSON cannot hold it as text.
+pub(crate) fn path_bytes(path: &Path) -> Option<String> {
+    path.to_str().is_none().then(|| hex(path.as_os_str().as_encoded_bytes()))
 }
 
 /// `1 frame`, `2 frames`.

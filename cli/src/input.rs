@@ -8,10 +8,31 @@ use membrane_codec::{FrameReader, PayloadIdentity};
 
 use crate::outcome::Failure;
 
+/// Whether this path stands for standard input.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 /// An open source of bytes.
 pub(crate) enum Input {
     File(File, Metadata),
-    Stdin(io::StdinLock<'static>),
+    Stdin(Stdin),
+}
+
+/// Where it can be had, the bare file: the standard library takes one that cannot be read for one that is empty.
+#[cfg(unix)]
+type Stdin = File;
+#[cfg(not(unix))]
+type Stdin = io::Stdin;
+
+#[cfg(unix)]
+fn open_stdin() -> io::Result<Stdin> {
+    std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned().map(File::from)
+}
+
+#[cfg(not(unix))]
+fn open_stdin() -> io::Result<Stdin> {
+    Ok(io::stdin())
 }
 
 impl Input {
@@ -19,8 +40,8 @@ impl Input {
     ///
     /// Directories, pipes, sockets and devices are refused: reading one could wait for ever.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        if path == Path::new("-") {
-            return Ok(Self::Stdin(io::stdin().lock()));
+        if is_stdin(path) {
+            return open_stdin().map(Self::Stdin);
         }
         let file = open_without_waiting(path)?;
         let metadata = file.metadata()?;
@@ -93,9 +114,9 @@ impl<R: Read> Read for Counting<R> {
     }
 }
 
-/// Reads an identity's JSON from a path, or standard input for `-`.
-pub(crate) fn read_identity(path: &Path) -> Result<PayloadIdentity, Failure> {
-    let cap = u64::from(FrameReader::DEFAULT_MAX_IDENTITY_LEN);
+/// Reads an identity's JSON of at most `cap` bytes from a path, or standard input for `-`.
+pub(crate) fn read_identity(path: &Path, cap: u32) -> Result<PayloadIdentity, Failure> {
+    let cap = u64::from(cap);
     let input = Input::open(path).map_err(|error| Failure::trouble(path, error))?;
     let mut json = Vec::new();
     input.take(cap + 1).read_to_end(&mut json).map_err(|error| Failure::trouble(path, error))?;

@@ -1,36 +1,60 @@
 //! Signals that end the program take its temporary file along.
 
+use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The temporary file that exists now. One at a time: each command writes one file.
 static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// From here on, a signal that ends the program first removes the file at `path`.
-pub(crate) fn remove_when_interrupted(path: PathBuf) -> std::io::Result<()> {
-    let installed = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).replace(path).is_some();
-    if installed { Ok(()) } else { install() }
+/// Creates a temporary file which a signal that ends the program removes first. Between its creation and its being known
+/// here, such a signal waits.
+pub(crate) fn create_temporary<T>(create: impl FnOnce() -> io::Result<(T, PathBuf)>) -> io::Result<T> {
+    install();
+    let mut temporary = lock();
+    let (file, path) = create()?;
+    *temporary = Some(path);
+    Ok(file)
 }
 
-#[cfg(unix)]
-fn install() -> std::io::Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+fn lock() -> MutexGuard<'static, Option<PathBuf>> {
+    TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
-    std::thread::Builder::new().name("signals".into()).spawn(move || {
+/// Where this fails, files are written all the same; a signal then leaves a temporary one behind.
+#[cfg(unix)]
+fn install() {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
+
+    let ends_the_program = |signal: &i32| !is_ignored(*signal);
+    let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ].into_iter().filter(ends_the_program);
+    let Ok(mut signals) = signal_hook::iterator::Signals::new(signals) else { return };
+    let _ = std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
-            if let Some(path) = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // Held until the end, so that nothing new is created meanwhile.
+            let mut temporary = lock();
+            if let Some(path) = temporary.take() {
                 // Once it is renamed there is nothing here, and that is well.
                 let _ = std::fs::remove_file(path);
             }
             // Ends the program as the signal would have.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
-    })?;
-    Ok(())
+    });
+}
+
+/// Whether the program was started with this signal ignored, as `nohup` and the background jobs of scripts are: then it
+/// stays so.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
+        // Where nobody can say, the one that is commonly ignored counts as ignored.
+        return signal == signal_hook::consts::SIGHUP;
+    };
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    ignored >> (signal - 1) & 1 == 1
 }
 
 #[cfg(not(unix))]
-fn install() -> std::io::Result<()> {
-    Ok(())
-}
+fn install() {}

@@ -1,7 +1,7 @@
 //! How a run ends: exit statuses and the last words on standard error.
 
 use std::fmt::Display;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -45,7 +45,7 @@ impl Failure {
         }
     }
 
-    /// For errors from reading the frame at `path` and writing its payload elsewhere.
+    /// For errors from reading the frame at `path`.
     pub(crate) fn read(path: &Path, error: ReadError) -> Self {
         match error {
             ReadError::Frame(error) => Self::damage(path, format!("{error}\n  {}", error.reason().advice())),
@@ -64,8 +64,12 @@ pub(crate) fn exit(result: Result<Outcome, Failure>) -> ExitCode {
         Err(Failure::OutputClosed) => (2, None),
     };
     if let Some(message) = message {
-        // Should standard error be closed as well, the status still tells.
-        let _ = std::io::Write::write_fmt(&mut io::stderr(), format_args!("membrane-codec: {message}\n"));
+        say(message);
     }
     ExitCode::from(status)
+}
+
+/// A line on standard error. Should that be closed, the exit status still tells.
+pub(crate) fn say(message: impl Display) {
+    let _ = writeln!(io::stderr(), "membrane-codec: {message}");
 }

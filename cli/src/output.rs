@@ -1,11 +1,15 @@
 //! Where results go: a file that appears whole or not at all, or standard output once all of it is known to be good.
 
-use std::fs::{self, File};
+use std::error::Error;
+use std::fs::{self, File, Permissions};
 use std::io::{self, IsTerminal, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use same_file::Handle;
 use tempfile::{NamedTempFile, SpooledTempFile};
 
+use crate::display::printable;
+use crate::input::is_stdin;
 use crate::interrupt;
 use crate::outcome::Failure;
 
@@ -19,9 +23,12 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// For the file at `path`, or for standard output.
-    pub(crate) fn create(path: Option<&Path>) -> Result<Self, Failure> {
-        match path {
+    /// For the file at `path`, which must be none of `inputs`, or for standard output.
+    pub(crate) fn create(path: Option<&Path>, inputs: &[&Path]) -> Result<Self, Failure> {
+        match path.filter(|path| *path != Path::new("-")) {
+            Some(path) if inputs.iter().any(|input| same_file(path, input)) => {
+                Err(Failure::trouble(path, "is also an input; it would be lost"))
+            }
             Some(path) => AtomicFile::create(path).map(Self::File).map_err(|error| Failure::trouble(path, error)),
             None if io::stdout().is_terminal() => {
                 Err(Failure::Trouble("refusing to write binary data to a terminal; name a file with -o".into()))
@@ -30,17 +37,25 @@ impl Output {
         }
     }
 
+    /// What messages call it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::File(file) => printable(&file.named),
+            Self::Stdout(_) => "temporary file for standard output".into(),
+        }
+    }
+
     /// Lets everything that was written show.
     pub(crate) fn commit(self) -> Result<(), Failure> {
         match self {
             Self::File(file) => {
-                let path = file.target.clone();
+                let path = file.named.clone();
                 file.commit().map_err(|error| Failure::trouble(&path, error))
             }
             Self::Stdout(mut spool) => {
                 spool.rewind().map_err(|error| Failure::Trouble(format!("temporary file: {error}")))?;
-                let mut stdout = io::stdout().lock();
-                io::copy(&mut spool, &mut stdout).and_then(|_| stdout.flush()).map_err(Failure::stdout)
+                open_stdout().and_then(|mut stdout| io::copy(&mut spool, &mut stdout)).map_err(Failure::stdout)?;
+                Ok(())
             }
         }
     }
@@ -49,17 +64,34 @@ impl Output {
 impl Write for Output {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         match self {
-            Self::File(file) => file.temporary.write(buffer),
+            Self::File(file) => file.temporary.as_file_mut().write(buffer),
             Self::Stdout(spool) => spool.write(buffer),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::File(file) => file.temporary.flush(),
+            Self::File(file) => file.temporary.as_file_mut().flush(),
             Self::Stdout(spool) => spool.flush(),
         }
     }
+}
+
+/// Where it can be had, the bare file: the standard library says nothing when one cannot be written.
+#[cfg(unix)]
+fn open_stdout() -> io::Result<File> {
+    std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned().map(File::from)
+}
+
+#[cfg(not(unix))]
+fn open_stdout() -> io::Result<io::Stdout> {
+    Ok(io::stdout())
+}
+
+/// Whether both are the same file, under whatever names.
+fn same_file(output: &Path, input: &Path) -> bool {
+    let input = if is_stdin(input) { Handle::stdin() } else { Handle::from_path(input) };
+    matches!((Handle::from_path(output), input), (Ok(output), Ok(input)) if output == input)
 }
 
 /// A file that is written under a temporary name beside its place (`.*.tmp`, which no scan takes for a frame), and
@@ -67,6 +99,8 @@ impl Write for Output {
 pub(crate) struct AtomicFile {
     temporary: NamedTempFile,
     target: PathBuf,
+    /// The target as the user wrote it.
+    named: PathBuf,
 }
 
 impl AtomicFile {
@@ -91,17 +125,12 @@ impl AtomicFile {
         if target.file_name().is_none() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "names no file"));
         }
-
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".").suffix(".tmp");
-        #[cfg(unix)]
-        let builder = builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let temporary = builder.tempfile_in(directory_of(&target))?;
-        interrupt::remove_when_interrupted(temporary.path().to_owned())?;
+        let temporary = create_temporary(directory_of(&target), permissions.as_ref())?;
         if let Some(permissions) = permissions {
+            // As they were, whatever the umask made of them.
             temporary.as_file().set_permissions(permissions)?;
         }
-        Ok(Self { temporary, target })
+        Ok(Self { temporary, target, named: path.to_owned() })
     }
 
     fn commit(self) -> io::Result<()> {
@@ -112,6 +141,33 @@ impl AtomicFile {
         File::open(directory_of(&self.target))?.sync_all()?;
         Ok(())
     }
+}
+
+/// A temporary file in `directory` that nobody may open who could not open the file with `permissions` that it is to
+/// replace; without those, one with the rights of any new file.
+fn create_temporary(directory: &Path, permissions: Option<&Permissions>) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".").suffix(".tmp");
+    #[cfg(unix)]
+    let rights = {
+        use std::os::unix::fs::PermissionsExt;
+        Permissions::from_mode(permissions.map_or(0o666, |permissions| permissions.mode() & 0o777))
+    };
+    #[cfg(unix)]
+    builder.permissions(rights);
+    let created = interrupt::create_temporary(|| {
+        let temporary = builder.tempfile_in(directory)?;
+        let path = temporary.path().to_owned();
+        Ok((temporary, path))
+    });
+    created.map_err(|error| {
+        // tempfile adds the name that it tried, which tells nobody anything.
+        let cause = error.get_ref().and_then(Error::source).map(ToString::to_string);
+        match cause {
+            Some(cause) => io::Error::new(error.kind(), format!("its directory: {cause}")),
+            None => error,
+        }
+    })
 }
 
 /// Where a file lies; `.` for a bare name.

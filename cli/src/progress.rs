@@ -1,7 +1,5 @@
 //! How far a long run is, on a terminal and nowhere else.
 
-use std::time::Duration;
-
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::display::count;
@@ -16,7 +14,6 @@ impl Progress {
         let style =
             ProgressStyle::with_template("{spinner} {msg}  {elapsed}").unwrap_or(ProgressStyle::default_spinner());
         bar.set_style(style);
-        bar.enable_steady_tick(Duration::from_millis(100));
         Self(bar)
     }
 
@@ -25,7 +22,7 @@ impl Progress {
             return;
         }
         let (frames, bytes) = (HumanCount(totals.frames), HumanBytes(totals.bytes));
-        self.0.set_message(format!("{frames} frames, {bytes}, {}", count(totals.failures(), "failure")));
+        self.0.set_message(format!("{frames} checked, {bytes}, {}", count(totals.failures(), "failure")));
     }
 
     /// Makes way for what `print` prints.

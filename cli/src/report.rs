@@ -11,7 +11,7 @@ use membrane_codec::{Digest, Error, ErrorClass, PayloadHash, Reason};
 use serde::Serialize;
 
 use crate::args::VerifyArgs;
-use crate::display::{count, hex, printable};
+use crate::display::{count, path_bytes, printable};
 use crate::outcome::Outcome;
 use crate::walk::PassedOver;
 
@@ -128,7 +128,7 @@ pub(crate) struct Reporter {
     started: Instant,
     totals: Totals,
     /// How often each reason was given, in the order of the checks.
-    reasons: [(Reason, u64); Reason::ALL.len()],
+    reasons: Vec<(Reason, u64)>,
     outcome: Outcome,
 }
 
@@ -142,7 +142,7 @@ impl Reporter {
             verbose: args.verbose,
             started: Instant::now(),
             totals: Totals { findings, ..Totals::default() },
-            reasons: Reason::ALL.map(|reason| (reason, 0)),
+            reasons: Reason::ALL.iter().map(|reason| (*reason, 0)).collect(),
             outcome: Outcome::AllWell,
         }
     }
@@ -151,30 +151,31 @@ impl Reporter {
         &self.totals
     }
 
+    /// Whether this report will show at once.
+    pub(crate) fn prints(&self, report: &Report) -> bool {
+        self.json || self.verbose || report.verdict.outcome() > Outcome::AllWell
+    }
+
     pub(crate) fn take(&mut self, report: &Report) -> io::Result<()> {
         self.totals.add(report);
         self.outcome = self.outcome.max(report.verdict.outcome());
         if let Verdict::Damaged(error) = &report.verdict {
             self.reasons.iter_mut().filter(|(reason, _)| *reason == error.reason()).for_each(|(_, count)| *count += 1);
         }
-        let failed = report.verdict.outcome() > Outcome::AllWell;
         if self.json {
             self.print_json(&FrameLine::from(report))?;
-        } else if failed || self.verbose {
+        } else if self.prints(report) {
             self.print_text(report)?;
         }
         // A failure is worth knowing at once.
-        if failed { self.out.flush() } else { Ok(()) }
+        if report.verdict.outcome() > Outcome::AllWell { self.out.flush() } else { Ok(()) }
     }
 
     pub(crate) fn finish(mut self, passed_over: &PassedOver) -> io::Result<Outcome> {
         if self.json {
-            #[derive(Serialize)]
-            struct SummaryLine<'a> {
-                summary: &'a Totals,
-            }
             let totals = std::mem::take(&mut self.totals);
-            self.print_json(&SummaryLine { summary: &totals })?;
+            let passed_over = (*passed_over != PassedOver::default()).then_some(passed_over);
+            self.print_json(&SummaryLine { summary: Summary { totals: &totals, passed_over } })?;
         } else {
             self.print_summary(passed_over)?;
         }
@@ -250,6 +251,20 @@ impl Reporter {
     }
 }
 
+#[derive(Serialize)]
+struct SummaryLine<'a> {
+    summary: Summary<'a>,
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    #[serde(flatten)]
+    totals: &'a Totals,
+    /// What directories held beside frames, when there was anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passed_over: Option<&'a PassedOver>,
+}
+
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
@@ -294,7 +309,7 @@ impl<'a> From<&'a Report> for FrameLine<'a> {
         let claims = report.claims.as_ref();
         Self {
             path: report.path.to_string_lossy(),
-            path_bytes: report.path.to_str().is_none().then(|| hex(report.path.as_os_str().as_encoded_bytes())),
+            path_bytes: path_bytes(&report.path),
             status: report.verdict.status(),
             reason,
             detail,

@@ -4,10 +4,11 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use walkdir::{DirEntry, WalkDir};
 
 /// What was passed over.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Serialize)]
 pub(crate) struct PassedOver {
     /// Regular files with another name than `*.blob` and `*.frame`.
     pub(crate) other_files: u64,
@@ -25,6 +26,15 @@ pub(crate) struct WalkError {
     pub(crate) error: io::Error,
 }
 
+impl From<walkdir::Error> for WalkError {
+    fn from(error: walkdir::Error) -> Self {
+        let path = error.path().map(Path::to_owned).unwrap_or_default();
+        // The bare error: walkdir's own text holds the path, unescaped. Only a loop has none, and no link is followed.
+        let error = error.into_io_error().unwrap_or_else(|| io::Error::other("a loop of links"));
+        Self { path, error }
+    }
+}
+
 /// The frames below `root`, in the order of their names, and the places that could not be looked at. Symbolic links are
 /// not followed, but `root` itself may be one.
 pub(crate) fn frames<'a>(
@@ -34,10 +44,7 @@ pub(crate) fn frames<'a>(
 ) -> impl Iterator<Item = Result<PathBuf, WalkError>> + 'a {
     WalkDir::new(root).sort_by_file_name().into_iter().filter_map(move |entry| match entry {
         Ok(entry) => is_frame(&entry, every_file, passed_over).then(|| Ok(entry.into_path())),
-        Err(error) => {
-            let path = error.path().unwrap_or(root).to_owned();
-            Some(Err(WalkError { path, error: error.into() }))
-        }
+        Err(error) => Some(Err(error.into())),
     })
 }
 

@@ -99,6 +99,10 @@ fn a_directory_with_all_sorts_of_things() {
     assert_eq!(result.status, Some(0));
     assert_eq!(without_rate(&result.stdout), "        2  ok\n\npassed over: 1 other file, 1 temporary file\n");
 
+    let (_, summary) = json_lines(&run(&["verify", "--json", "."], directory.path()).stdout);
+    let passed_over = json!({"other_files": 1, "temporary_files": 1, "symlinks": 0, "special_files": 0});
+    assert_eq!(summary["passed_over"], passed_over);
+
     let result = run(&["verify", "--all", "--json", "."], directory.path());
     assert_eq!(result.status, Some(1));
     let (lines, summary) = json_lines(&result.stdout);
@@ -151,6 +155,13 @@ fn standard_input() {
     assert_eq!(lines[0]["reason"], "trailing_bytes");
     assert_eq!(verify(b"").status, Some(1));
 
+    // Even where something else bears that name.
+    let elsewhere = directory();
+    fs::create_dir(elsewhere.path().join("-")).expect("it is ours");
+    let mut command = program();
+    command.args(["verify", "-"]).current_dir(elsewhere.path());
+    assert_eq!(command.write_stdin(&b"junk"[..]).output().expect("it starts").status.code(), Some(1));
+
     let text: support::Run = program().args(["verify", "-"]).write_stdin(&b""[..]).output().expect("it starts").into();
     assert!(text.stdout.starts_with("corrupt_payload  standard input\n    truncated at byte 0"), "{}", text.stdout);
 }
@@ -158,15 +169,14 @@ fn standard_input() {
 #[test]
 fn findings_fail_only_when_they_are_asked_for() {
     let directory = directory();
-    let mut identity = support::identity_of(b"payload");
+    let identity = support::identity_of(b"payload");
     let frame = membrane_codec::canonicalize(&identity, b"other bytes").expect("a small frame");
     let key = identity.payload_hash.to_string();
     fs::write(directory.path().join(format!("{key}.blob")), &frame).expect("it can be written");
     fs::write(directory.path().join("unnamed.blob"), frame_of(b"sound")).expect("it can be written");
-    identity.model_id = "swapped".into();
-    let swapped = membrane_codec::canonicalize(&support::identity_of(b"swapped"), b"swapped").expect("a small frame");
+    // A sound frame under another's key.
     let other_key = "0".repeat(64);
-    fs::write(directory.path().join(format!("{other_key}.blob")), swapped).expect("it can be written");
+    fs::write(directory.path().join(format!("{other_key}.blob")), frame_of(b"swapped")).expect("it can be written");
 
     assert_eq!(run(&["verify", "."], directory.path()).status, Some(0));
     let findings = |flags: &[&str]| {
@@ -370,8 +380,38 @@ mod unix {
         assert_eq!(lines[1]["path"], "./\u{fffd}\u{fffd}.blob");
         assert_eq!(lines[1]["path_bytes"], "2e2ffffe2e626c6f62");
         let result = run(&["verify", "."], directory.path());
-        assert!(result.stdout.contains("corrupt_payload  ./\\u{1b}[2J.blob\n"), "{}", result.stdout);
+        assert!(result.stdout.contains("corrupt_payload  \"./\\u{1b}[2J.blob\"\n"), "{}", result.stdout);
         assert!(!result.stdout.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_read_cannot_forge_a_line() {
+        let directory = directory();
+        let evil = directory.path().join("\u{1b}[2J\nok  forged.blob");
+        fs::create_dir(&evil).expect("it is ours");
+        fs::set_permissions(&evil, fs::Permissions::from_mode(0o000)).expect("it is ours");
+        fs::copy(support::PROGRAM, directory.path().join("program")).expect("it can be copied");
+        let mut command = std::process::Command::new(directory.path().join("program"));
+        command.args(["verify", "."]).current_dir(directory.path());
+        if fs::read_dir(&evil).is_ok() {
+            command.uid(65534).gid(65534);
+        }
+        let result: support::Run = command.output().expect("it starts").into();
+        fs::set_permissions(&evil, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        assert_eq!(
+            result.stdout.split("\n\n").next(),
+            Some("io_error         \"./\\u{1b}[2J\\nok  forged.blob\"\n    Permission denied (os error 13)")
+        );
+    }
+
+    #[test]
+    fn standard_input_that_cannot_be_read_is_not_an_empty_one() {
+        let write_only = fs::OpenOptions::new().write(true).open("/dev/null").expect("it is there");
+        let mut command = std::process::Command::new(support::PROGRAM);
+        let result: support::Run =
+            command.args(["verify", "--json", "-"]).stdin(write_only).output().expect("it starts").into();
+        assert_eq!(result.status, Some(2));
+        assert_eq!(json_lines(&result.stdout).0[0]["status"], "io_error");
     }
 
     #[test]
@@ -398,19 +438,24 @@ mod unix {
         let directory = directory();
         let path = directory.path().join("shrinking.blob");
         let sound = frame_of(&vec![7; 64 << 20]);
-        for round in 0..8_u64 {
+        let mut cut_in_time = 0;
+        for round in 0..12_u64 {
             fs::write(&path, &sound).expect("it can be written");
             let mut command = std::process::Command::new(support::PROGRAM);
             command.args(["verify", "--json", "shrinking.blob"]).current_dir(directory.path());
             let child = command.stdout(std::process::Stdio::piped()).spawn().expect("it starts");
-            std::thread::sleep(std::time::Duration::from_millis(3 * round));
+            std::thread::sleep(std::time::Duration::from_millis(2 * round));
             fs::OpenOptions::new().write(true).open(&path).expect("it opens").set_len(1000).expect("it can be cut");
             let result: support::Run = child.wait_with_output().expect("it ends").into();
             let line = &json_lines(&result.stdout).0[0];
             match line["status"].as_str() {
                 Some("ok") => assert_eq!((result.status, &line["payload_len"]), (Some(0), &json!(64 << 20))),
-                _ => assert_eq!((result.status, &line["reason"]), (Some(1), &json!("truncated"))),
+                _ => {
+                    assert_eq!((result.status, &line["reason"]), (Some(1), &json!("truncated")));
+                    cut_in_time += 1;
+                }
             }
         }
+        assert!(cut_in_time > 0, "the cut came too late in every round");
     }
 }

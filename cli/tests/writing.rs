@@ -127,6 +127,54 @@ fn refusals_that_are_no_damage() {
 }
 
 #[test]
+fn an_input_is_never_the_output() {
+    let (directory, frame) = identity_and_payload();
+    fs::write(directory.path().join("frame"), &frame).expect("it can be written");
+    fs::hard_link(directory.path().join("frame"), directory.path().join("other-name")).expect("it is ours");
+    let canonicalize = ["canonicalize", "--identity", "ID.json", "--payload", "payload", "-o"];
+    for (arguments, output) in [
+        (&["extract", "frame", "-o"][..], "frame"),
+        (&["extract", "frame", "-o"], "other-name"),
+        (&canonicalize, "ID.json"),
+        (&canonicalize, "payload"),
+    ] {
+        let before = read(&directory, output);
+        let result = run(&[arguments, &[output]].concat(), directory.path());
+        let message = format!("membrane-codec: {output}: is also an input; it would be lost\n");
+        assert_eq!((result.status, result.stderr), (Some(2), message));
+        assert_eq!(read(&directory, output), before);
+    }
+}
+
+#[test]
+fn a_dash_is_standard_output() {
+    let (directory, frame) = identity_and_payload();
+    let mut command = program();
+    command.args(["canonicalize", "--identity", "ID.json", "--payload", "payload", "-o", "-"]);
+    let output = command.current_dir(directory.path()).output().expect("it starts");
+    assert_eq!(output.stdout, frame);
+    assert_eq!(names_in(directory.path()), ["ID.json", "payload"]);
+}
+
+#[test]
+fn no_frame_is_made_that_readers_refuse_by_default() {
+    let (directory, _) = identity_and_payload();
+    let mut identity = identity_of(b"");
+    // Escaped, each letter takes six bytes.
+    identity.model_id = "\u{e9}".repeat(400_000);
+    let json = serde_json::to_string(&identity).expect("JSON");
+    assert!(json.len() < 1 << 20);
+    fs::write(directory.path().join("ID.json"), json).expect("it can be written");
+    let arguments = ["canonicalize", "--identity", "ID.json", "--payload", "payload", "-o", "frame"];
+    let result = run(&arguments, directory.path());
+    assert_eq!(result.status, Some(1));
+    assert!(result.stderr.contains("readers refuse more than 1048576 (--max-identity-len)"), "{}", result.stderr);
+    let result = run(&[&arguments[..], &["--max-identity-len", "3000000"]].concat(), directory.path());
+    assert_eq!(result.status, Some(0));
+    assert_eq!(run(&["verify", "frame", "--max-identity-len", "3000000"], directory.path()).status, Some(0));
+}
+
+#[test]
 fn identities_that_are_none() {
     let (directory, _) = identity_and_payload();
     for (json, status, message) in [
@@ -191,6 +239,18 @@ mod unix {
     }
 
     #[test]
+    fn standard_error_that_cannot_be_written_changes_nothing() {
+        let (directory, _) = identity_and_payload();
+        fs::write(directory.path().join("payload"), b"other bytes").expect("it can be written");
+        let mut command = std::process::Command::new(support::PROGRAM);
+        command.args(["canonicalize", "--identity", "ID.json", "--payload", "payload", "-o", "frame"]);
+        command.stderr(fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there"));
+        let output = command.current_dir(directory.path()).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(0));
+        assert!(directory.path().join("frame").exists());
+    }
+
+    #[test]
     fn links_devices_and_pipes_as_targets() {
         let directory = directory();
         let at = |name: &str| directory.path().join(name);
@@ -225,7 +285,7 @@ mod unix {
             .expect("it starts")
             .into();
         assert_eq!(result.status, Some(2));
-        assert!(result.stderr.contains("frame: cannot write the payload: File too large"), "{}", result.stderr);
+        assert_eq!(result.stderr, "membrane-codec: payload: File too large (os error 27)\n");
         assert_eq!(read(&directory, "payload"), b"before");
         assert_eq!(names_in(directory.path()), ["frame", "payload"]);
 
@@ -272,8 +332,11 @@ mod unix {
             let directory = directory();
             fs::write(directory.path().join("payload"), b"before").expect("it can be written");
             let (mut child, _) = stopped_halfway(directory.path());
+            // Held open: at the end of its input the program would end by itself.
+            let input = child.stdin.take();
             kill(&child, signal);
             let status = child.wait().expect("it ends");
+            drop(input);
             assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(number));
             assert_eq!(names_in(directory.path()), ["payload"], "after {signal}");
             assert_eq!(read(&directory, "payload"), b"before");
@@ -281,12 +344,28 @@ mod unix {
     }
 
     #[test]
+    fn a_signal_that_was_ignored_before_stays_ignored() {
+        let directory = directory();
+        let frame = frame_of(&vec![7; 1 << 20]);
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "trap '' HUP; exec \"$0\" extract - -o payload", support::PROGRAM]);
+        let mut child = command.current_dir(directory.path()).stdin(Stdio::piped()).spawn().expect("it starts");
+        child.stdin.as_mut().expect("piped").write_all(&frame[..700_000]).expect("it reads");
+        kill(&child, "HUP");
+        child.stdin.as_mut().expect("piped").write_all(&frame[700_000..]).expect("it still reads");
+        assert_eq!(child.wait().expect("it ends").code(), Some(0));
+        assert_eq!(read(&directory, "payload").len(), 1 << 20);
+    }
+
+    #[test]
     fn a_killed_run_leaves_the_target_alone_and_a_file_that_no_scan_takes_for_a_frame() {
         let directory = directory();
         fs::write(directory.path().join("payload"), b"before").expect("it can be written");
         let (mut child, temporary) = stopped_halfway(directory.path());
+        let input = child.stdin.take();
         kill(&child, "KILL");
         child.wait().expect("it ends");
+        drop(input);
         assert_eq!(names_in(directory.path()), [temporary.as_str(), "payload"]);
         assert_eq!(read(&directory, "payload"), b"before");
         let result = run(&["verify", "--all", "."], directory.path());

@@ -10,6 +10,8 @@ mod backend;
 use core::fmt;
 use core::str::FromStr;
 
+use crate::format::TRAILER_LEN;
+
 /// A SHA-256 digest: 32 bytes, shown and parsed as 64 hexadecimal characters.
 ///
 /// Comparison is by value, not in constant time: nothing in the format is a secret.
@@ -41,7 +43,7 @@ impl Digest {
     }
 
     /// The first 8 bytes: what a frame whose payload has this digest carries as its trailer (specification, section 3).
-    pub const fn trailer(&self) -> [u8; 8] {
+    pub const fn trailer(&self) -> [u8; TRAILER_LEN] {
         let [a, b, c, d, e, f, g, h, ..] = self.0;
         [a, b, c, d, e, f, g, h]
     }
@@ -59,6 +61,24 @@ impl Digest {
         // Cannot fail: the buffer holds exactly two characters per byte.
         let _ = base16ct::lower::encode(&self.0, &mut hex);
         hex
+    }
+}
+
+impl From<[u8; Digest::LEN]> for Digest {
+    fn from(bytes: [u8; Digest::LEN]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl From<Digest> for [u8; Digest::LEN] {
+    fn from(digest: Digest) -> Self {
+        digest.0
+    }
+}
+
+impl AsRef<[u8]> for Digest {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
     }
 }
 
@@ -116,8 +136,6 @@ pub fn sha256(data: &[u8]) -> Digest {
 
 /// A SHA-256 computed in pieces, for data that is never in memory as a whole.
 ///
-/// It also takes text through [`core::fmt::Write`], which never fails.
-///
 /// ```
 /// use membrane_codec::{Sha256, sha256};
 ///
@@ -155,12 +173,5 @@ impl Default for Sha256 {
 impl fmt::Debug for Sha256 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Sha256 { .. }")
-    }
-}
-
-impl fmt::Write for Sha256 {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.update(text.as_bytes());
-        Ok(())
     }
 }

@@ -3,8 +3,7 @@
 use core::fmt;
 
 use super::Reason;
-use crate::frame::{HEADER_LEN, MAGIC, SCHEMA_VERSION};
-use crate::identity::{IdentityField, MAX_NESTING};
+use crate::format::{HEADER_LEN, IdentityField, MAGIC, MAX_NESTING, SCHEMA_VERSION};
 
 /// What is wrong with an identity's JSON text (contract, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,14 +217,14 @@ impl Excerpt {
 }
 
 impl fmt::Display for Excerpt {
-    /// Control characters are escaped: the text comes from a file nobody vouches for and goes to a terminal.
+    /// What would not show, or would move what shows, is escaped: the text comes from a file that nobody vouches for and
+    /// goes to a terminal. Quotes and backslashes stay as JSON has them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.bytes.get(..self.len.into()).and_then(|bytes| core::str::from_utf8(bytes).ok());
         for character in text.unwrap_or_default().chars() {
-            if character.is_control() {
-                write!(f, "{}", character.escape_default())?;
-            } else {
-                fmt::Write::write_char(f, character)?;
+            match character {
+                '"' | '\'' | '\\' => fmt::Write::write_char(f, character)?,
+                _ => write!(f, "{}", character.escape_debug())?,
             }
         }
         f.write_str(if self.cut { "..." } else { "" })

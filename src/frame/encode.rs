@@ -5,9 +5,9 @@ use core::fmt;
 
 use bytes::BufMut;
 
-use super::layout::{FrameHeader, OVERHEAD_LEN};
+use super::layout::{FrameHeader, frame_len};
 use crate::digest::{Digest, sha256};
-use crate::identity::{IdentityView, PayloadIdentity};
+use crate::identity::IdentityView;
 
 /// Why a frame cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum EncodeError {
     /// The canonical identity JSON is longer than the 2^32-1 bytes that its length field can say.
     IdentityTooLong {
         /// Its length in bytes.
-        len: usize,
+        len: u64,
     },
     /// The frame is longer than this machine can address, or than 2^64-1 bytes.
     FrameTooLong,
@@ -63,7 +63,8 @@ impl fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
-/// The frame of `payload` under `identity`, its JSON in canonical form (specification, section 3).
+/// The frame of `payload` under `identity`, a [`PayloadIdentity`](crate::PayloadIdentity) or an [`IdentityView`], its JSON
+/// in canonical form (specification, section 3).
 ///
 /// `identity.payload_hash` is written as it is; whether it is the SHA-256 of `payload` is the caller's choice.
 ///
@@ -85,10 +86,11 @@ impl core::error::Error for EncodeError {}
 /// assert_eq!(frame.payload(), b"payload");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn canonicalize(identity: &PayloadIdentity, payload: &[u8]) -> Result<Vec<u8>, EncodeError> {
-    let identity = identity.as_view();
-    let mut frame = Vec::with_capacity(encoded_len(&identity, payload.len())?);
-    encode(&identity, payload, &mut frame)?;
+pub fn canonicalize<'a>(identity: impl Into<IdentityView<'a>>, payload: &[u8]) -> Result<Vec<u8>, EncodeError> {
+    let identity = identity.into();
+    let layout = Layout::new(&identity, payload.len())?;
+    let mut frame = Vec::with_capacity(layout.frame_len);
+    layout.write(&identity, payload, &mut frame);
     Ok(frame)
 }
 
@@ -96,38 +98,86 @@ pub fn canonicalize(identity: &PayloadIdentity, payload: &[u8]) -> Result<Vec<u8
 ///
 /// # Errors
 /// [`EncodeError::IdentityTooLong`], [`EncodeError::FrameTooLong`].
-pub fn encoded_len(identity: &IdentityView<'_>, payload_len: usize) -> Result<usize, EncodeError> {
-    let identity_len = identity.canonical_json_len();
-    header(identity_len)?;
-    OVERHEAD_LEN.checked_add(identity_len).and_then(|len| len.checked_add(payload_len)).ok_or(EncodeError::FrameTooLong)
+///
+/// ```
+/// # let identity = membrane_codec::PayloadIdentity::from_json(br#"{"payload_hash":
+/// #   "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "model_id": "m", "model_revision": "",
+/// #   "tokenizer_name": "m", "tokenizer_revision": "", "layer_range": [0, 0], "head_range": [-1, -1],
+/// #   "token_span": [0, 0], "dtype": "nf4", "shape": [1]}"#)?;
+/// use membrane_codec::{OVERHEAD_LEN, encoded_len};
+///
+/// assert_eq!(encoded_len(&identity, 7)?, OVERHEAD_LEN + identity.canonical_json().len() + 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn encoded_len<'a>(identity: impl Into<IdentityView<'a>>, payload_len: usize) -> Result<usize, EncodeError> {
+    Layout::new(&identity.into(), payload_len).map(|layout| layout.frame_len)
 }
 
 /// Appends the frame of `payload` under `identity` to `out` and returns the payload's SHA-256, of which the trailer is
-/// the start.
+/// the start (specification, section 3).
 ///
 /// Cost: one copy and one hash of the payload; allocates nothing itself.
 ///
 /// # Errors
 /// [`EncodeError::IdentityTooLong`], [`EncodeError::FrameTooLong`], and [`EncodeError::BufferTooSmall`] when `out` cannot
 /// take the whole frame. In each case nothing was written.
-pub fn encode(identity: &IdentityView<'_>, payload: &[u8], out: &mut impl BufMut) -> Result<Digest, EncodeError> {
-    let needed = encoded_len(identity, payload.len())?;
+///
+/// ```
+/// # let identity = membrane_codec::PayloadIdentity::from_json(br#"{"payload_hash":
+/// #   "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "model_id": "m", "model_revision": "",
+/// #   "tokenizer_name": "m", "tokenizer_revision": "", "layer_range": [0, 0], "head_range": [-1, -1],
+/// #   "token_span": [0, 0], "dtype": "nf4", "shape": [1]}"#)?;
+/// use membrane_codec::{encode, sha256};
+///
+/// let mut buffer = bytes::BytesMut::new();
+/// let digest = encode(&identity, b"payload", &mut buffer)?;
+/// assert_eq!(digest, sha256(b"payload"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn encode<'a>(
+    identity: impl Into<IdentityView<'a>>,
+    payload: &[u8],
+    out: &mut impl BufMut,
+) -> Result<Digest, EncodeError> {
+    let identity = identity.into();
+    let layout = Layout::new(&identity, payload.len())?;
     let available = out.remaining_mut();
-    if available < needed {
-        return Err(EncodeError::BufferTooSmall { needed, available });
+    if available < layout.frame_len {
+        return Err(EncodeError::BufferTooSmall { needed: layout.frame_len, available });
     }
-    let digest = sha256(payload);
-    out.put_slice(&header(needed - OVERHEAD_LEN - payload.len())?.to_bytes());
-    // Cannot fail: there is room for the whole frame.
-    let _ = identity.write_canonical_json(&mut Text(out));
-    out.put_u64_le(payload.len() as u64);
-    out.put_slice(payload);
-    out.put_slice(&digest.trailer());
-    Ok(digest)
+    Ok(layout.write(&identity, payload, out))
+}
+
+/// The lengths of a frame that can be written.
+struct Layout {
+    header: FrameHeader,
+    frame_len: usize,
+}
+
+impl Layout {
+    fn new(identity: &IdentityView<'_>, payload_len: usize) -> Result<Self, EncodeError> {
+        let header = header(identity.canonical_json_len())?;
+        let frame_len = frame_len(header.identity_len(), payload_len as u64);
+        // Nothing in memory is longer than isize::MAX.
+        let frame_len = isize::try_from(frame_len).map_err(|_| EncodeError::FrameTooLong)?.unsigned_abs();
+        Ok(Self { header, frame_len })
+    }
+
+    /// Writes the frame into `out`, which has room for all of it.
+    fn write(&self, identity: &IdentityView<'_>, payload: &[u8], out: &mut impl BufMut) -> Digest {
+        let digest = sha256(payload);
+        out.put_slice(&self.header.to_bytes());
+        // Cannot fail: there is room.
+        let _ = identity.write_canonical_json(&mut Text(out));
+        out.put_u64_le(payload.len() as u64);
+        out.put_slice(payload);
+        out.put_slice(&digest.trailer());
+        digest
+    }
 }
 
 /// The header of a frame whose identity JSON has `identity_len` bytes.
-pub(super) fn header(identity_len: usize) -> Result<FrameHeader, EncodeError> {
+pub(super) fn header(identity_len: u64) -> Result<FrameHeader, EncodeError> {
     let len = identity_len.try_into().map_err(|_| EncodeError::IdentityTooLong { len: identity_len })?;
     Ok(FrameHeader::new(len))
 }

@@ -5,20 +5,7 @@ use zerocopy::byteorder::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::error::{Detail, Error};
-
-/// The first four bytes of a v5 frame.
-pub const MAGIC: [u8; 4] = [0xC0, 0xDE, 0x01, 0x05];
-/// The schema version that goes with [`MAGIC`].
-pub const SCHEMA_VERSION: u16 = 5;
-/// Length of the header in bytes; the identity starts here.
-pub const HEADER_LEN: usize = 14;
-/// Length of the trailer in bytes.
-pub const TRAILER_LEN: usize = 8;
-/// Bytes in a frame beside identity and payload: header, payload_len and trailer.
-pub const OVERHEAD_LEN: usize = HEADER_LEN + PAYLOAD_LEN_LEN + TRAILER_LEN;
-
-/// Length of the payload_len field in bytes.
-pub(crate) const PAYLOAD_LEN_LEN: usize = 8;
+use crate::format::{HEADER_LEN, MAGIC, OVERHEAD_LEN, SCHEMA_VERSION, TRAILER_LEN};
 
 const SCHEMA_OFFSET: u64 = 4;
 const RESERVED_OFFSET: u64 = 6;

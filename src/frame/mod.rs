@@ -19,7 +19,7 @@ mod view;
 mod writer;
 
 pub use self::encode::{EncodeError, canonicalize, encode, encoded_len};
-pub use self::layout::{FrameHeader, HEADER_LEN, MAGIC, OVERHEAD_LEN, SCHEMA_VERSION, TRAILER_LEN};
+pub use self::layout::FrameHeader;
 pub use self::owned::OwnedFrame;
 #[cfg(feature = "std")]
 pub use self::reader::{FrameReader, FrameStream, ReadError};

@@ -1,17 +1,20 @@
 //! A frame that owns its buffer, for handing parts on without copying them.
 
+use core::fmt;
 use core::ops::Range;
 
 use bytes::Bytes;
 
-use super::{Frame, FrameHeader, HEADER_LEN, TRAILER_LEN, parse_canonical};
+use super::{Frame, FrameHeader, parse_canonical};
 use crate::digest::Digest;
 use crate::error::Error;
+use crate::format::{HEADER_LEN, TRAILER_LEN};
 use crate::identity::IdentityView;
 
-/// The owned twin of [`Frame`]: a v5 frame in shared [`Bytes`], whose identity and payload share the buffer.
+/// The owned twin of [`Frame`]: a v5 frame (specification, section 3) in shared [`Bytes`], whose identity and payload share the buffer.
 ///
-/// As with [`Frame`], [`OwnedFrame::parse`] checks structure alone; [`OwnedFrame::parse_canonical`] checks everything.
+/// As with [`Frame`], [`OwnedFrame::parse`] checks structure alone; [`OwnedFrame::parse_canonical`] checks everything. To
+/// ask for more, run a [`Verifier`](crate::Verifier) over the bytes first. Parts cost a reference count, no copy.
 ///
 /// ```
 /// # let identity = membrane_codec::PayloadIdentity::from_json(br#"{"payload_hash":
@@ -25,7 +28,7 @@ use crate::identity::IdentityView;
 /// assert_eq!(payload, &b"payload"[..]); // no copy: still the frame's buffer
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct OwnedFrame {
     bytes: Bytes,
     header: FrameHeader,
@@ -118,5 +121,12 @@ impl OwnedFrame {
     /// As [`Frame::verify`].
     pub fn verify(&self) -> Result<Digest, Error> {
         self.as_frame().verify()
+    }
+}
+
+impl fmt::Debug for OwnedFrame {
+    /// As [`Frame`]'s.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_frame().fmt(f)
     }
 }

@@ -6,9 +6,11 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 
-use super::layout::{self, FrameHeader, HEADER_LEN, PAYLOAD_LEN_LEN, TRAILER_LEN};
+use super::layout::{self, FrameHeader};
+use super::verified::{Findings, Verifier};
 use crate::digest::{Digest, Sha256};
 use crate::error::{Detail, Error};
+use crate::format::{HEADER_LEN, PAYLOAD_LEN_LEN, TRAILER_LEN};
 use crate::identity::IdentityView;
 
 /// The payload passes through a buffer of at most this size: small enough for a second-level cache, large enough for a
@@ -52,7 +54,7 @@ impl From<Error> for ReadError {
     }
 }
 
-/// How to read frames from streams. Starts a [`FrameStream`] with [`FrameReader::open`].
+/// How to read frames (specification, section 3) from streams. Starts a [`FrameStream`] with [`FrameReader::open`].
 ///
 /// A stream reaches the verdict, reason and offset that [`parse_canonical`](crate::parse_canonical) reaches on a slice
 /// of the same bytes, however they arrive; the one difference is the cap on the identity's length.
@@ -99,18 +101,18 @@ impl FrameReader {
         self
     }
 
-    /// The length of the source in bytes, where it is known (a file's, say).
+    /// The length of the source in bytes, from where it stands now, when that is known (a file's, say).
     ///
-    /// Lengths in the frame are then checked before what they measure is read: a frame that claims 2^64-1 bytes in a
-    /// file of 4 GiB is refused at once. Should the source turn out shorter or longer, what was read decides.
+    /// A frame that claims to be longer is then refused without reading it: one of 2^64-1 bytes in a file of 4 GiB at
+    /// once. It is a limit and nothing else: whether the source ends with the frame, only reading decides.
     pub const fn source_len(mut self, bytes: u64) -> Self {
         self.source_len = Some(bytes);
         self
     }
 
     /// Whether bytes after the frame are left unread in the source instead of being
-    /// [`Reason::TrailingBytes`](crate::Reason::TrailingBytes): for several frames one after another. Open on
-    /// `&mut source`, and call again until the source is at its end.
+    /// [`Reason::TrailingBytes`](crate::Reason::TrailingBytes): for frames one after another; see
+    /// [`FrameReader::open_next`].
     pub const fn leave_rest(mut self, leave: bool) -> Self {
         self.leave_rest = leave;
         self
@@ -124,9 +126,40 @@ impl FrameReader {
     /// # Errors
     /// [`ReadError::Frame`] with the first row that fails; [`ReadError::Source`].
     pub fn open<R: Read>(&self, source: R) -> Result<FrameStream<R>, ReadError> {
-        let stream = self.open_structure(source)?;
-        stream.identity()?;
-        Ok(stream)
+        self.open_structure(source)?.with_checked_identity()
+    }
+
+    /// As [`FrameReader::open`], for the next of several frames one after another; `None` when the source is at its end.
+    /// Goes with [`leave_rest`](FrameReader::leave_rest), and with a [`source_len`](FrameReader::source_len) of what is
+    /// left.
+    ///
+    /// # Errors
+    /// As [`FrameReader::open`].
+    ///
+    /// ```
+    /// # let identity = membrane_codec::PayloadIdentity::from_json(br#"{"payload_hash":
+    /// #   "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "model_id": "m", "model_revision": "",
+    /// #   "tokenizer_name": "m", "tokenizer_revision": "", "layer_range": [0, 0], "head_range": [-1, -1],
+    /// #   "token_span": [0, 0], "dtype": "nf4", "shape": [1]}"#)?;
+    /// # let mut source = membrane_codec::canonicalize(&identity, b"one")?;
+    /// # source.extend(membrane_codec::canonicalize(&identity, b"two")?);
+    /// # let mut source = source.as_slice();
+    /// use membrane_codec::FrameReader;
+    ///
+    /// let reader = FrameReader::new().leave_rest(true);
+    /// let mut payloads = Vec::new();
+    /// while let Some(stream) = reader.open_next(&mut source)? {
+    ///     payloads.push(stream.copy_payload(Vec::new())?.0);
+    /// }
+    /// assert_eq!(payloads, [b"one", b"two"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open_next<R: Read>(&self, mut source: R) -> Result<Option<FrameStream<R>>, ReadError> {
+        let start = read_header(&mut source)?;
+        if start.is_empty() {
+            return Ok(None);
+        }
+        self.open_after_header(&start, source).and_then(FrameStream::with_checked_identity).map(Some)
     }
 
     /// As [`FrameReader::open`] for structure alone, rows 1-6: the identity's JSON is read but not checked.
@@ -135,11 +168,13 @@ impl FrameReader {
     /// As [`FrameReader::open`], without [`Reason::IdentityJson`](crate::Reason::IdentityJson) and
     /// [`Reason::IdentityField`](crate::Reason::IdentityField).
     pub fn open_structure<R: Read>(&self, mut source: R) -> Result<FrameStream<R>, ReadError> {
-        let mut start = [0; HEADER_LEN];
-        let got = read_full(&mut source, &mut start).map_err(ReadError::Source)?;
-        if got < HEADER_LEN {
-            return Err(layout::header_cut_short(&start[..got]).into());
-        }
+        let start = read_header(&mut source)?;
+        self.open_after_header(&start, source)
+    }
+
+    /// Goes on after `start`, all that came of the header.
+    fn open_after_header<R: Read>(&self, start: &[u8], mut source: R) -> Result<FrameStream<R>, ReadError> {
+        let Ok(start) = start.try_into() else { return Err(layout::header_cut_short(start).into()) };
         let header = FrameHeader::from_bytes(start);
         header.check()?;
         let identity_len = header.identity_len();
@@ -176,7 +211,7 @@ impl Default for FrameReader {
 ///
 /// There is no way to get at the payload but through [`FrameStream::copy_payload`], which gives its sink back only when
 /// the trailer held.
-#[derive(Debug)]
+#[must_use = "the payload is still unread"]
 pub struct FrameStream<R> {
     source: R,
     options: FrameReader,
@@ -185,6 +220,15 @@ pub struct FrameStream<R> {
     payload_len: u64,
     /// The 8 bytes after payload_len, read to judge row 6: payload, trailer, or some of both.
     ahead: [u8; TRAILER_LEN],
+}
+
+impl<R> fmt::Debug for FrameStream<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrameStream")
+            .field("header", &self.header)
+            .field("payload_len", &self.payload_len)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<R: Read> FrameStream<R> {
@@ -203,7 +247,12 @@ impl<R: Read> FrameStream<R> {
     /// # Errors
     /// After [`FrameReader::open_structure`] as [`Frame::identity`](crate::Frame::identity).
     pub fn identity(&self) -> Result<IdentityView<'_>, Error> {
-        IdentityView::parse(&self.identity).map_err(|error| error.shifted(HEADER_LEN as u64))
+        parse_identity(&self.identity)
+    }
+
+    /// Where the payload starts in the frame, in bytes.
+    pub fn payload_offset(&self) -> u64 {
+        (HEADER_LEN + PAYLOAD_LEN_LEN) as u64 + u64::from(self.header.identity_len())
     }
 
     /// The length of the payload in bytes, as the frame claims it. Do not allocate by it.
@@ -219,6 +268,18 @@ impl<R: Read> FrameStream<R> {
     /// [`Reason::TrailerMismatch`](crate::Reason::TrailerMismatch); [`ReadError::Source`].
     pub fn verify(self) -> Result<Digest, ReadError> {
         self.copy_payload(io::sink()).map(|(_, digest)| digest)
+    }
+
+    /// As [`FrameStream::verify`], and then what `verifier` expects beyond the contract.
+    ///
+    /// # Errors
+    /// As [`FrameStream::verify`]; after [`FrameReader::open_structure`] also those of [`FrameStream::identity`]. Findings
+    /// are not errors.
+    pub fn verify_with(mut self, verifier: &Verifier) -> Result<(Digest, Findings), ReadError> {
+        let identity = std::mem::take(&mut self.identity);
+        let identity = parse_identity(&identity)?;
+        let digest = self.verify()?;
+        Ok((digest, verifier.findings(&identity, digest)))
     }
 
     /// Writes the payload to `sink` and checks rows 9-11 of the contract on the way. Returns the sink, flushed, and the
@@ -262,7 +323,7 @@ impl<R: Read> FrameStream<R> {
         }
         let digest = hasher.finalize();
         // Cannot overflow: this many bytes were read.
-        let trailer_offset = self.frame_len() as u64 - TRAILER_LEN as u64;
+        let trailer_offset = self.payload_offset() + self.payload_len;
         layout::check_trailer(trailer, digest.trailer(), trailer_offset)?;
         sink.flush().map_err(ReadError::Sink)?;
         Ok((sink, digest))
@@ -285,18 +346,27 @@ impl<R: Read> FrameStream<R> {
     fn check_nothing_follows(&mut self) -> Result<(), ReadError> {
         match read_some(&mut self.source, &mut [0]).map_err(ReadError::Source)? {
             0 => Ok(()),
-            _ => Err(layout::trailing_bytes(self.frame_len() as u64, None).into()),
+            _ => {
+                // This many bytes were read: it fits.
+                let frame_len = self.frame_len() as u64;
+                Err(layout::trailing_bytes(frame_len, self.options.source_len.filter(|len| *len > frame_len)).into())
+            }
         }
     }
 
-    /// Rows 9 and 10, where the source's length is known.
+    /// Row 9, where the source's length is known.
     fn check_source_len(&self) -> Result<(), Error> {
-        let Some(source_len) = self.options.source_len else { return Ok(()) };
-        let frame_len = check_not_truncated(self.frame_len(), source_len)?;
-        if frame_len < source_len && !self.options.leave_rest {
-            return Err(layout::trailing_bytes(frame_len, Some(source_len)));
+        match self.options.source_len {
+            Some(source_len) if self.frame_len() > source_len.into() => {
+                Err(layout::truncated(self.frame_len(), source_len))
+            }
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    fn with_checked_identity(self) -> Result<Self, ReadError> {
+        self.identity()?;
+        Ok(self)
     }
 
     fn frame_len(&self) -> u128 {
@@ -329,9 +399,17 @@ fn check_identity_cap(identity_len: u32, cap: u32) -> Result<(), Error> {
     }
 }
 
-/// Row 9, for a source of `have` bytes; gives the frame's length, which then is at most `have`.
-fn check_not_truncated(frame_len: u128, have: u64) -> Result<u64, Error> {
-    u64::try_from(frame_len).ok().filter(|len| *len <= have).ok_or_else(|| layout::truncated(frame_len, have))
+/// Rows 7 and 8.
+fn parse_identity(json: &[u8]) -> Result<IdentityView<'_>, Error> {
+    IdentityView::parse(json).map_err(|error| error.shifted(HEADER_LEN as u64))
+}
+
+/// The 14 bytes of a header, or as many as there are.
+fn read_header(source: &mut impl Read) -> Result<Vec<u8>, ReadError> {
+    let mut start = vec![0; HEADER_LEN];
+    let got = read_full(source, &mut start).map_err(ReadError::Source)?;
+    start.truncate(got);
+    Ok(start)
 }
 
 /// One read that is not interrupted; 0 only at the end of the source or for an empty buffer.
@@ -339,6 +417,7 @@ fn read_some(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match source.read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(got) if got > buffer.len() => return Err(io::Error::other("the source gave more than was asked for")),
             result => return result,
         }
     }

@@ -5,15 +5,32 @@ use core::fmt;
 use super::{Frame, layout};
 use crate::digest::Digest;
 use crate::error::Error;
+use crate::format::HEADER_LEN;
 use crate::identity::{IdentityView, PayloadHash};
 
-/// Reads and verifies exactly one frame: every row of the contract's table, in its order.
+/// Reads and verifies exactly one frame (specification, section 3): every check of the contract, in its order.
 ///
-/// Cost: one pass over the payload to hash it; the rest is nanoseconds. Allocates nothing when the identity is in
-/// canonical form.
+/// Cost: one pass over the payload to hash it; the rest is nanoseconds when the identity is in canonical form, which also
+/// allocates nothing, and some hundred more when it is not.
 ///
 /// # Errors
-/// The first row that fails, as any [`Reason`](crate::Reason).
+/// The first row that holds, with its reason; `len` is the length of `bytes`:
+///
+/// | row | what is wrong | reason |
+/// |---|---|---|
+/// | 1 | nothing is there | [`Truncated`](crate::Reason::Truncated) |
+/// | 2 | the first bytes, four or as many as there are, are not `C0 DE 01 05` | [`OldVersion`](crate::Reason::OldVersion) for `C0 DE 01 02` and `C0 DE 01 04`, else [`BadMagic`](crate::Reason::BadMagic) |
+/// | 3 | shorter than the 14 bytes of a header | [`Truncated`](crate::Reason::Truncated) |
+/// | 4 | schema is not 5 | [`SchemaVersion`](crate::Reason::SchemaVersion) |
+/// | 5 | reserved is not 0 | [`ReservedNotZero`](crate::Reason::ReservedNotZero) |
+/// | 6 | 14 + identity_len + 16 > `len` | [`IdentityLength`](crate::Reason::IdentityLength) |
+/// | 7 | the identity is not one strict JSON object | [`IdentityJson`](crate::Reason::IdentityJson) |
+/// | 8 | a field of the identity is missing or out of its domain | [`IdentityField`](crate::Reason::IdentityField) |
+/// | 9 | 14 + identity_len + 8 + payload_len + 8 > `len` | [`Truncated`](crate::Reason::Truncated) |
+/// | 10 | the same sum < `len` | [`TrailingBytes`](crate::Reason::TrailingBytes) |
+/// | 11 | the trailer is not the first 8 bytes of the payload's SHA-256 | [`TrailerMismatch`](crate::Reason::TrailerMismatch) |
+///
+/// Rows 7 and 8 are [`IdentityView::parse`]. Other readers name these rows in their documentation.
 ///
 /// ```
 /// use membrane_codec::{Reason, canonicalize, parse_canonical};
@@ -32,7 +49,7 @@ use crate::identity::{IdentityView, PayloadHash};
 /// ```
 pub fn parse_canonical(bytes: &[u8]) -> Result<VerifiedFrame<'_>, Error> {
     let head = layout::parse_head(bytes)?;
-    let identity = IdentityView::parse(head.identity).map_err(|error| error.shifted(layout::HEADER_LEN as u64))?;
+    let identity = IdentityView::parse(head.identity).map_err(|error| error.shifted(HEADER_LEN as u64))?;
     let body = head.parse_body()?;
     head.check_nothing_follows(&body)?;
     let frame = Frame::from_parts(&head, &body);
@@ -212,7 +229,17 @@ impl Findings {
     }
 
     /// The findings: payload_hash, then key, then fingerprint.
-    pub fn iter(&self) -> impl Iterator<Item = Finding> {
+    pub fn iter(&self) -> impl Iterator<Item = Finding> + use<> {
+        self.0.into_iter().flatten()
+    }
+}
+
+impl IntoIterator for Findings {
+    type Item = Finding;
+    type IntoIter = core::iter::Flatten<core::array::IntoIter<Option<Finding>, 3>>;
+
+    /// As [`Findings::iter`].
+    fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter().flatten()
     }
 }

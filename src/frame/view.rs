@@ -1,8 +1,11 @@
 //! A borrowed frame whose structure holds.
 
-use super::layout::{self, FrameHeader, HEADER_LEN, Head, OVERHEAD_LEN, TRAILER_LEN};
+use core::fmt;
+
+use super::layout::{self, FrameHeader, Head};
 use crate::digest::{Digest, sha256};
 use crate::error::Error;
+use crate::format::{HEADER_LEN, OVERHEAD_LEN, PAYLOAD_LEN_LEN, TRAILER_LEN};
 use crate::identity::IdentityView;
 
 /// A v5 frame in a byte buffer: its structure is sound; its identity and payload are **not** checked until
@@ -22,7 +25,7 @@ use crate::identity::IdentityView;
 /// assert_eq!(frame.payload(), b"payload");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
     pub(super) header: &'a FrameHeader,
     pub(super) identity: &'a [u8],
@@ -94,7 +97,7 @@ impl<'a> Frame<'a> {
 
     /// Where the payload starts in the frame, in bytes.
     pub const fn payload_offset(&self) -> usize {
-        HEADER_LEN + self.identity.len() + layout::PAYLOAD_LEN_LEN
+        HEADER_LEN + self.identity.len() + PAYLOAD_LEN_LEN
     }
 
     /// Reads the identity: rows 7 and 8 of the contract.
@@ -119,5 +122,16 @@ impl<'a> Frame<'a> {
         let offset = self.payload_offset() + self.payload.len();
         layout::check_trailer(*self.trailer, digest.trailer(), offset as u64)?;
         Ok(digest)
+    }
+}
+
+impl fmt::Debug for Frame<'_> {
+    /// Lengths instead of contents: payloads are large, and somebody's.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frame")
+            .field("header", self.header)
+            .field("payload_len", &self.payload.len())
+            .field("trailer", self.trailer)
+            .finish_non_exhaustive()
     }
 }

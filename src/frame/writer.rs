@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use super::encode::{EncodeError, header};
 use super::layout::frame_len;
 use crate::digest::{Digest, Sha256};
-use crate::identity::PayloadIdentity;
+use crate::identity::IdentityView;
 
-/// Writes one frame to `W`, its payload in pieces: header and identity at once, then what is written to this writer, and
+/// Writes one frame (specification, section 3) to `W`, its payload in pieces: header and identity at once, then what is written to this writer, and
 /// the trailer, computed on the way, when it is finished.
 ///
 /// The payload's length is said first. Should another number of bytes come, the writer refuses and never writes a
@@ -33,12 +33,20 @@ use crate::identity::PayloadIdentity;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
+#[must_use = "without finish() there is no frame"]
 pub struct FrameWriter<W> {
     sink: W,
     hasher: Sha256,
     declared: u64,
     written: u64,
-    refused: bool,
+    /// Why no frame can come of this any more.
+    spoilt: Option<Spoilt>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Spoilt {
+    TooLong,
+    LyingSink,
 }
 
 impl<W: Write> FrameWriter<W> {
@@ -49,16 +57,17 @@ impl<W: Write> FrameWriter<W> {
     /// An [`io::Error`] of `sink`, or one of kind [`InvalidInput`](io::ErrorKind::InvalidInput) around an
     /// [`EncodeError`]: [`IdentityTooLong`](EncodeError::IdentityTooLong), or
     /// [`FrameTooLong`](EncodeError::FrameTooLong) for a frame of 2^64 bytes or more.
-    pub fn new(mut sink: W, identity: &PayloadIdentity, payload_len: u64) -> io::Result<Self> {
+    pub fn new<'a>(mut sink: W, identity: impl Into<IdentityView<'a>>, payload_len: u64) -> io::Result<Self> {
+        let identity = identity.into();
+        let header = header(identity.canonical_json_len()).map_err(invalid_input)?;
         let json = identity.canonical_json();
-        let header = header(json.len()).map_err(invalid_input)?;
         if frame_len(header.identity_len(), payload_len) > u64::MAX.into() {
             return Err(invalid_input(EncodeError::FrameTooLong));
         }
         sink.write_all(&header.to_bytes())?;
         sink.write_all(json.as_bytes())?;
         sink.write_all(&payload_len.to_le_bytes())?;
-        Ok(Self { sink, hasher: Sha256::new(), declared: payload_len, written: 0, refused: false })
+        Ok(Self { sink, hasher: Sha256::new(), declared: payload_len, written: 0, spoilt: None })
     }
 
     /// Ends the frame with its trailer, flushes, and returns the sink and the payload's SHA-256.
@@ -68,9 +77,7 @@ impl<W: Write> FrameWriter<W> {
     /// [`EncodeError::PayloadTooShort`] or [`EncodeError::PayloadTooLong`]. The sink then is dropped, and what it holds
     /// is no frame.
     pub fn finish(mut self) -> io::Result<(W, Digest)> {
-        if self.refused {
-            return Err(self.too_long());
-        }
+        self.check_unspoilt()?;
         if self.written < self.declared {
             let (declared, written) = (self.declared, self.written);
             return Err(invalid_input(EncodeError::PayloadTooShort { declared, written }));
@@ -81,8 +88,12 @@ impl<W: Write> FrameWriter<W> {
         Ok((self.sink, digest))
     }
 
-    fn too_long(&self) -> io::Error {
-        invalid_input(EncodeError::PayloadTooLong { declared: self.declared })
+    fn check_unspoilt(&self) -> io::Result<()> {
+        match self.spoilt {
+            None => Ok(()),
+            Some(Spoilt::TooLong) => Err(invalid_input(EncodeError::PayloadTooLong { declared: self.declared })),
+            Some(Spoilt::LyingSink) => Err(io::Error::other("the sink took more than it was given")),
+        }
     }
 }
 
@@ -94,13 +105,16 @@ impl<W: Write> Write for FrameWriter<W> {
     /// [`EncodeError::PayloadTooLong`] when `buf` would exceed the declared length: none of `buf` is written, and the
     /// frame can no longer be finished.
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        if self.refused || buf.len() as u64 > self.declared - self.written {
-            self.refused = true;
-            return Err(self.too_long());
+        if buf.len() as u64 > self.declared - self.written {
+            self.spoilt = Some(Spoilt::TooLong);
         }
+        self.check_unspoilt()?;
         let taken = self.sink.write(buf)?;
-        // A sink that claims to have taken more than it was given would have the trailer cover bytes that never were.
-        let piece = buf.get(..taken).ok_or_else(|| io::Error::other("the sink took more than it was given"))?;
+        let Some(piece) = buf.get(..taken) else {
+            // The trailer would cover bytes that never were.
+            self.spoilt = Some(Spoilt::LyingSink);
+            return self.check_unspoilt().map(|()| 0);
+        };
         self.hasher.update(piece);
         self.written += taken as u64;
         Ok(taken)

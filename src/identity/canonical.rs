@@ -3,10 +3,12 @@
 //! Anything else, valid or not, is `None`: the general road then decides what it is. So this file accepts or steps
 //! aside, and never refuses.
 
-use super::{Dtype, HeadRange, IdentityView, InclusiveRange, MAX_INTEGER, PayloadHash, ShapeView, Text, write};
+use super::{Dtype, HeadRange, IdentityView, InclusiveRange, PayloadHash, ShapeView, Text, write};
+use crate::format::MAX_INTEGER;
 
 pub(super) fn parse(json: &[u8]) -> Option<IdentityView<'_>> {
-    let mut cursor = Cursor { rest: core::str::from_utf8(json).ok()?, plain: is_plain(json) };
+    let text = core::str::from_utf8(json).ok()?;
+    let mut cursor = Cursor { rest: text, plain: is_plain(json) };
     cursor.literal("{\"dtype\":\"")?;
     let dtype = cursor.dtype()?;
     cursor.literal("\",\"head_range\":[")?;
@@ -38,7 +40,7 @@ pub(super) fn parse(json: &[u8]) -> Option<IdentityView<'_>> {
         token_span,
         dtype,
         shape,
-        canonical: Some(json),
+        canonical: Some(text),
     })
 }
 

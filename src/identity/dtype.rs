@@ -1,15 +1,25 @@
 //! The element types of the format.
 
+use alloc::borrow::Cow;
 use core::fmt;
 use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DomainError, IdentityField};
+use super::DomainError;
+use crate::format::IdentityField;
 
 /// The element type of a fragment's tensor: one of the twelve names of the contract, section 2.
+///
+/// ```
+/// use membrane_codec::Dtype;
+///
+/// assert_eq!("fp8_e4m3".parse(), Ok(Dtype::Fp8E4m3));
+/// assert_eq!(Dtype::Fp8E4m3.to_string(), "fp8_e4m3");
+/// assert!("Float16".parse::<Dtype>().is_err());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(into = "&'static str", try_from = "Cow<'_, str>")]
 #[non_exhaustive]
 pub enum Dtype {
     /// `float16`
@@ -31,10 +41,8 @@ pub enum Dtype {
     /// `uint8`
     Uint8,
     /// `fp8_e4m3`
-    #[serde(rename = "fp8_e4m3")]
     Fp8E4m3,
     /// `fp8_e5m2`
-    #[serde(rename = "fp8_e5m2")]
     Fp8E5m2,
     /// `nf4`
     Nf4,
@@ -42,7 +50,7 @@ pub enum Dtype {
 
 impl Dtype {
     /// Every element type, in the order of the contract.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: &'static [Self] = &[
         Self::Float16,
         Self::Bfloat16,
         Self::Float32,
@@ -93,16 +101,20 @@ impl Dtype {
             _ => return None,
         })
     }
+}
 
-    /// Bits per element; 4 for `nf4`, whose elements share bytes.
-    pub const fn bits(self) -> u32 {
-        match self {
-            Self::Nf4 => 4,
-            Self::Int8 | Self::Uint8 | Self::Fp8E4m3 | Self::Fp8E5m2 => 8,
-            Self::Float16 | Self::Bfloat16 | Self::Int16 => 16,
-            Self::Float32 | Self::Int32 => 32,
-            Self::Float64 | Self::Int64 => 64,
-        }
+impl From<Dtype> for &'static str {
+    fn from(dtype: Dtype) -> Self {
+        dtype.as_str()
+    }
+}
+
+impl TryFrom<Cow<'_, str>> for Dtype {
+    type Error = DomainError;
+
+    /// As [`Dtype::from_str`].
+    fn try_from(name: Cow<'_, str>) -> Result<Self, DomainError> {
+        name.parse()
     }
 }
 

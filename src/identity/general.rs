@@ -8,24 +8,18 @@ use core::fmt;
 use core::str;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
+use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-use super::{Dtype, HeadRange, IdentityField, IdentityView, InclusiveRange, PayloadHash, ShapeView, Text};
+use super::{Dtype, HeadRange, IdentityView, InclusiveRange, PayloadHash, ShapeView, Text};
 use crate::error::{Detail, Error, Excerpt, FieldProblem, JsonProblem};
-
-/// How deep arrays and objects may be nested in an identity, the identity itself being the first level.
-///
-/// The contract refuses nesting that would endanger a reader's stack. This is the limit of serde_json and far below that
-/// of the Python reference, so nothing is accepted here that another reader chokes on.
-pub const MAX_NESTING: usize = 128;
+use crate::format::{IdentityField, MAX_NESTING};
 
 pub(super) fn parse(json: &[u8]) -> Result<IdentityView<'_>, Error> {
     let text = str::from_utf8(json).map_err(|error| json_error(error.valid_up_to(), JsonProblem::InvalidUtf8))?;
     let mut values = Values::default();
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    deserializer
-        .deserialize_map(&mut values)
-        .map_err(|error| json_error(offset_of(&error, text), problem_of(&error)))?;
+    deserializer.deserialize_map(&mut values).map_err(|error| refusal(&error, text))?;
     deserializer.end().map_err(|error| json_error(offset_of(&error, text), JsonProblem::TrailingCharacters))?;
     check_strings_and_nesting(text)?;
     if let Some((field, raw)) = values.duplicate {
@@ -168,7 +162,8 @@ fn shape(raw: &str) -> Option<ShapeView<'_>> {
     legal.then(|| ShapeView::from_checked_json(elements))
 }
 
-/// What serde_json lets pass inside values that nobody asked for: lone surrogates and any depth. `text` is valid JSON.
+/// What serde_json lets pass inside values that nobody asked for: lone surrogates and any depth. For valid JSON it
+/// says whether there are any; of other text it may say anything.
 fn check_strings_and_nesting(text: &str) -> Result<(), Error> {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;
@@ -244,10 +239,21 @@ fn offset_of(error: &serde_json::Error, text: &str) -> usize {
     (line_start + error.column()).saturating_sub(past_end).min(text.len())
 }
 
-fn problem_of(error: &serde_json::Error) -> JsonProblem {
+/// The error for text of which serde_json could not read an object.
+fn refusal(error: &serde_json::Error, text: &str) -> Error {
+    let offset = offset_of(error, text);
     match error.classify() {
-        serde_json::error::Category::Eof => JsonProblem::UnexpectedEnd,
-        serde_json::error::Category::Data => JsonProblem::NotAnObject,
-        serde_json::error::Category::Io | serde_json::error::Category::Syntax => JsonProblem::Syntax,
+        Category::Eof => json_error(offset, JsonProblem::UnexpectedEnd),
+        // Another value than an object; where it ends is of no interest.
+        Category::Data => json_error(text.len() - text.trim_start().len(), JsonProblem::NotAnObject),
+        // In a key, half of a surrogate pair is a syntax error to serde_json; in a value it is not.
+        Category::Io | Category::Syntax => match check_strings_and_nesting(text) {
+            Err(error)
+                if error.json_problem() == Some(JsonProblem::LoneSurrogate) && error.offset() < offset as u64 =>
+            {
+                error
+            }
+            _ => json_error(offset, JsonProblem::Syntax),
+        },
     }
 }

@@ -10,11 +10,11 @@
 //! JSON through serde_json. PERF.md gives the cost of both.
 
 mod canonical;
-mod compat;
 mod dtype;
-mod field;
+mod fingerprint;
 mod general;
 mod owned;
+mod parse;
 mod payload_hash;
 mod range;
 mod shape;
@@ -23,8 +23,6 @@ mod view;
 mod write;
 
 pub use self::dtype::Dtype;
-pub use self::field::IdentityField;
-pub use self::general::MAX_NESTING;
 pub use self::owned::PayloadIdentity;
 pub use self::payload_hash::PayloadHash;
 pub use self::range::{HeadRange, InclusiveRange};
@@ -51,6 +49,3 @@ impl core::fmt::Display for DomainError {
 }
 
 impl core::error::Error for DomainError {}
-
-/// JSON integers are confined to int64 and the format has no negative ones but "all heads".
-pub(crate) const MAX_INTEGER: u64 = i64::MAX as u64;

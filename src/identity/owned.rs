@@ -1,18 +1,23 @@
 //! An owned identity.
 
 use alloc::string::String;
+use core::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Dtype, HeadRange, IdentityView, InclusiveRange, PayloadHash, Shape, Text};
-use crate::digest::Digest;
 use crate::error::Error;
 
 /// The ten fields that identify a fragment (specification, section 1), owned.
 ///
 /// Each field's type admits legal values only, so any value of this type is a valid identity; there is nothing to check
-/// after it is built. With serde it is the JSON sub-dict of the specification; unknown keys are ignored. To read JSON
-/// under the contract's exact rules and reason codes use [`PayloadIdentity::from_json`].
+/// after it is built.
+///
+/// With serde it is the JSON sub-dict of the specification, for embedding in other documents. What the contract asks of
+/// the text itself is then up to the serde format: serde_json passes lone surrogates and deep nesting inside unknown keys
+/// and refuses `-0`. For verdicts with reason codes use [`PayloadIdentity::from_json`].
 ///
 /// ```
 /// use membrane_codec::{Dtype, HeadRange, InclusiveRange, PayloadIdentity, sha256};
@@ -35,7 +40,7 @@ use crate::error::Error;
 /// assert_eq!(PayloadIdentity::from_json(json.as_bytes())?, identity);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct PayloadIdentity {
     /// The key under which a store holds the payload: by intent the SHA-256 of the payload, in hexadecimal.
     pub payload_hash: PayloadHash,
@@ -85,19 +90,101 @@ impl PayloadIdentity {
             canonical: None,
         }
     }
+}
 
-    /// The canonical JSON form (contract, section 2): keys sorted, no white space, ASCII. It is what a frame carries.
-    pub fn canonical_json(&self) -> String {
-        self.as_view().canonical_json()
+impl<'a> From<&'a PayloadIdentity> for IdentityView<'a> {
+    /// As [`PayloadIdentity::as_view`].
+    fn from(identity: &'a PayloadIdentity) -> Self {
+        identity.as_view()
     }
+}
 
-    /// The fingerprint (specification, section 1): the SHA-256 of [`PayloadIdentity::canonical_json`].
-    pub fn fingerprint(&self) -> Digest {
-        self.as_view().fingerprint()
+impl<'a> From<&IdentityView<'a>> for IdentityView<'a> {
+    /// A copy: of references, mostly.
+    fn from(view: &IdentityView<'a>) -> Self {
+        *view
     }
+}
 
-    /// The `fingerprint_compat` of this identity (contract, section 3); see [`IdentityView::fingerprint_compat`].
-    pub fn fingerprint_compat(&self) -> Digest {
-        self.as_view().fingerprint_compat()
+impl IdentityView<'_> {
+    /// An owned copy. Allocates each string and the shape.
+    pub fn to_identity(&self) -> PayloadIdentity {
+        PayloadIdentity {
+            payload_hash: self.payload_hash,
+            model_id: self.model_id.into(),
+            model_revision: self.model_revision.into(),
+            tokenizer_name: self.tokenizer_name.into(),
+            tokenizer_revision: self.tokenizer_revision.into(),
+            layer_range: self.layer_range,
+            head_range: self.head_range,
+            token_span: self.token_span,
+            dtype: self.dtype,
+            shape: self.shape.to_shape(),
+        }
+    }
+}
+
+/// The same ten fields, for serde to derive their reading.
+#[derive(Deserialize)]
+struct Fields {
+    payload_hash: PayloadHash,
+    model_id: String,
+    model_revision: String,
+    tokenizer_name: String,
+    tokenizer_revision: String,
+    layer_range: InclusiveRange,
+    head_range: HeadRange,
+    token_span: InclusiveRange,
+    dtype: Dtype,
+    shape: Shape,
+}
+
+impl From<Fields> for PayloadIdentity {
+    fn from(fields: Fields) -> Self {
+        let Fields {
+            payload_hash,
+            model_id,
+            model_revision,
+            tokenizer_name,
+            tokenizer_revision,
+            layer_range,
+            head_range,
+            token_span,
+            dtype,
+            shape,
+        } = fields;
+        Self {
+            payload_hash,
+            model_id,
+            model_revision,
+            tokenizer_name,
+            tokenizer_revision,
+            layer_range,
+            head_range,
+            token_span,
+            dtype,
+            shape,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for PayloadIdentity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// Takes an object and nothing else: serde's own reading of a struct would take an array of its fields as well.
+        struct Object;
+
+        impl<'de> Visitor<'de> for Object {
+            type Value = PayloadIdentity;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an identity object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<PayloadIdentity, A::Error> {
+                Fields::deserialize(MapAccessDeserializer::new(map)).map(PayloadIdentity::from)
+            }
+        }
+
+        deserializer.deserialize_map(Object)
     }
 }

@@ -6,8 +6,9 @@ use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DomainError, IdentityField};
+use super::DomainError;
 use crate::digest::Digest;
+use crate::format::IdentityField;
 
 /// The `payload_hash` of an identity: 64 hexadecimal characters, kept in the case in which they were written.
 ///
@@ -29,14 +30,12 @@ pub struct PayloadHash([u8; Digest::HEX_LEN]);
 impl PayloadHash {
     /// The 64 characters, as written.
     pub fn as_str(&self) -> &str {
-        // Only ASCII gets in.
-        core::str::from_utf8(&self.0).unwrap_or_default()
+        core::str::from_utf8(&self.0).expect("only ASCII gets in")
     }
 
     /// The hash that they name.
     pub fn digest(&self) -> Digest {
-        // Only hexadecimal characters get in.
-        Digest::from_hex(&self.0).unwrap_or(Digest::from_bytes([0; Digest::LEN]))
+        Digest::from_hex(&self.0).expect("only hexadecimal characters get in")
     }
 
     pub(crate) fn from_text(text: &[u8]) -> Option<Self> {

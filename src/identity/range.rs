@@ -4,7 +4,8 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DomainError, IdentityField, MAX_INTEGER};
+use super::DomainError;
+use crate::format::{IdentityField, MAX_INTEGER};
 
 /// A range of layers, heads or tokens with **both ends inside**: `0 <= start <= end < 2^63`. `[3, 3]` is one token.
 ///
@@ -51,11 +52,6 @@ impl InclusiveRange {
         // In range: end - start < 2^63.
         self.end - self.start + 1
     }
-
-    /// Whether `index` is inside.
-    pub const fn contains(self, index: u64) -> bool {
-        self.start <= index && index <= self.end
-    }
 }
 
 impl TryFrom<[u64; 2]> for InclusiveRange {
@@ -81,6 +77,15 @@ impl fmt::Display for InclusiveRange {
 }
 
 /// The heads that a fragment holds: all of the model's, or a range.
+///
+/// ```
+/// use membrane_codec::{HeadRange, InclusiveRange};
+///
+/// assert_eq!(HeadRange::try_from([-1, -1]), Ok(HeadRange::All));
+/// assert_eq!(HeadRange::try_from([0, 7]), Ok(InclusiveRange::new(0, 7)?.into()));
+/// assert!(HeadRange::try_from([-1, 0]).is_err());
+/// # Ok::<(), membrane_codec::DomainError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "[i64; 2]", into = "[i64; 2]")]
 pub enum HeadRange {

@@ -6,7 +6,8 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DomainError, IdentityField, MAX_INTEGER};
+use super::DomainError;
+use crate::format::{IdentityField, MAX_INTEGER};
 
 /// The dimensions of a fragment's tensor, by convention (batch, layers, heads, sequence, head_dim): one or more, each
 /// from 0 to 2^63-1.
@@ -120,8 +121,11 @@ impl Iterator for Dims<'_> {
 
     fn next(&mut self) -> Option<u64> {
         match &mut self.0 {
-            // Every element was checked when the view was made; "-0" is the one legal spelling that u64 refuses.
-            DimsRepr::Json(elements) => elements.next().map(|dim| dim.trim().parse().unwrap_or(0)),
+            // As int64 first, since "-0" is legal.
+            DimsRepr::Json(elements) => elements.next().map(|element| {
+                let dim: i64 = element.trim().parse().expect("every element was checked when the view was made");
+                dim.unsigned_abs()
+            }),
             DimsRepr::Dims(dims) => dims.next().copied(),
         }
     }

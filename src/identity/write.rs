@@ -1,10 +1,62 @@
 //! Writes the canonical JSON form (contract, section 2).
 
+use alloc::string::String;
 use core::fmt::{self, Write};
 
-use super::{IdentityView, Text};
+use super::{IdentityView, PayloadIdentity, Text};
 
-pub(super) fn identity(view: &IdentityView<'_>, out: &mut impl Write) -> fmt::Result {
+impl IdentityView<'_> {
+    /// Writes the canonical JSON form (contract, section 2) into `out`. Allocates nothing itself.
+    ///
+    /// # Errors
+    /// Only those of `out`.
+    pub fn write_canonical_json(&self, out: &mut impl Write) -> fmt::Result {
+        match self.canonical {
+            Some(json) => out.write_str(json),
+            None => identity(self, out),
+        }
+    }
+
+    /// The canonical JSON form (contract, section 2): keys sorted, no white space, and every character outside
+    /// U+0020..U+007E escaped, as `\"`, `\\`, `\n`, `\r`, `\t`, `\f` or `\b` where there is such an escape and as
+    /// `\uXXXX` in lower-case hexadecimal else, in surrogate pairs above U+FFFF.
+    ///
+    /// Cost: one allocation of exactly the length.
+    pub fn canonical_json(&self) -> String {
+        let len = self.canonical_json_len();
+        let mut json = String::with_capacity(len.try_into().unwrap_or(0));
+        // Writing to a String cannot fail.
+        let _ = self.write_canonical_json(&mut json);
+        json
+    }
+
+    /// The length in bytes of the canonical JSON form. It may exceed what this machine can address, since escapes take up
+    /// to six times the room of what they stand for. Allocates nothing.
+    pub(crate) fn canonical_json_len(&self) -> u64 {
+        struct Length(u64);
+
+        impl Write for Length {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                self.0 = self.0.saturating_add(text.len() as u64);
+                Ok(())
+            }
+        }
+
+        let mut length = Length(0);
+        // Counting cannot fail.
+        let _ = self.write_canonical_json(&mut length);
+        length.0
+    }
+}
+
+impl PayloadIdentity {
+    /// The canonical JSON form (contract, section 2): keys sorted, no white space, ASCII. It is what a frame carries.
+    pub fn canonical_json(&self) -> String {
+        self.as_view().canonical_json()
+    }
+}
+
+fn identity(view: &IdentityView<'_>, out: &mut impl Write) -> fmt::Result {
     write!(
         out,
         "{{\"dtype\":\"{}\",\"head_range\":{},\"layer_range\":{},\"model_id\":",

@@ -7,7 +7,7 @@ use crate::input::read_identity;
 use crate::outcome::{Failure, Outcome};
 
 pub(crate) fn run(args: &FingerprintArgs) -> Result<Outcome, Failure> {
-    let identity = read_identity(&args.path)?;
+    let identity = read_identity(&args.path, args.limits.max_identity_len)?;
     let mut lines = format!("{}\n", identity.fingerprint());
     if args.compat {
         lines += &format!("{}\n", identity.fingerprint_compat());

@@ -7,13 +7,12 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use membrane_codec::{
-    Digest, Error, Findings, FrameHeader, HEADER_LEN, IdentityView, OVERHEAD_LEN, PayloadIdentity, ReadError,
-    TRAILER_LEN, Verifier,
+    Digest, Error, Findings, FrameHeader, HEADER_LEN, IdentityView, PayloadIdentity, ReadError, Verifier,
 };
 use serde::Serialize;
 
 use crate::args::InspectArgs;
-use crate::display::{hex, printable};
+use crate::display::{hex, path_bytes, printable};
 use crate::input::Input;
 use crate::key::key_of;
 use crate::outcome::{Failure, Outcome};
@@ -34,6 +33,9 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Outcome, Failure> {
 #[derive(Serialize)]
 struct Anatomy {
     path: String,
+    /// The path in hexadecimal, when it is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
     /// What `verify` says of this frame.
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +65,7 @@ struct Header {
 #[derive(Serialize)]
 struct Check {
     name: &'static str,
-    /// `ok`, `failed` or `not_checked`.
+    /// `ok`, `failed`, `differs` (worth knowing and no failure) or `not_checked`.
     result: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
@@ -76,6 +78,10 @@ impl Check {
 
     fn failed(name: &'static str, detail: impl ToString) -> Self {
         Self { name, result: "failed", detail: Some(detail.to_string()) }
+    }
+
+    fn differs(name: &'static str, detail: impl ToString) -> Self {
+        Self { name, result: "differs", detail: Some(detail.to_string()) }
     }
 
     fn not_checked(name: &'static str, why: &str) -> Self {
@@ -109,10 +115,8 @@ impl Anatomy {
             Err(other) => return Err(Failure::read(&args.path, other)),
         };
         anatomy.checks.push(Check::ok("header"));
-        let identity_len = stream.identity_bytes().len() as u64;
-        let payload_len = stream.payload_len();
-        anatomy.payload_offset = Some((OVERHEAD_LEN - TRAILER_LEN) as u64 + identity_len);
-        anatomy.payload_len = Some(payload_len);
+        anatomy.payload_offset = Some(stream.payload_offset());
+        anatomy.payload_len = Some(stream.payload_len());
 
         let identity = stream.identity().map(|view| anatomy.show_identity(&view)).err();
         anatomy.check("identity", identity);
@@ -130,6 +134,7 @@ impl Anatomy {
     fn empty(path: &Path) -> Self {
         Self {
             path: path.to_string_lossy().into_owned(),
+            path_bytes: path_bytes(path),
             status: "ok",
             reason: None,
             detail: None,
@@ -176,11 +181,12 @@ impl Anatomy {
                 self.show_findings(path, digest);
             }
             Err(error) => {
-                let trailer_is_wrong = error.reason() == membrane_codec::Reason::TrailerMismatch;
-                self.checks.extend(if trailer_is_wrong {
-                    [Check::ok("length"), Check::failed("trailer", error)]
-                } else {
-                    [Check::failed("length", error), Check::not_checked("trailer", "the length does not hold")]
+                self.checks.extend(match error.trailers() {
+                    Some(trailers) => {
+                        self.trailer = Some(hex(&trailers.stored));
+                        [Check::ok("length"), Check::failed("trailer", error)]
+                    }
+                    None => [Check::failed("length", error), Check::not_checked("trailer", "the length does not hold")],
                 });
                 self.checks
                     .extend(["payload_hash", "key"].map(|name| Check::not_checked(name, "the payload does not hold")));
@@ -197,7 +203,7 @@ impl Anatomy {
         };
         let as_check = |name, findings: Findings| match findings.iter().next() {
             None => Check::ok(name),
-            Some(finding) => Check::failed(name, finding),
+            Some(finding) => Check::differs(name, finding),
         };
         let verifier = Verifier::new().check_payload_hash(true);
         let payload_hash = as_check("payload_hash", verifier.findings(&identity.as_view(), digest));

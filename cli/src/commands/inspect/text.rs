@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use super::Anatomy;
-use crate::display::escape_controls;
+use crate::display::quoted;
 
 pub(super) fn print(anatomy: &Anatomy, out: &mut impl Write, path: &str) -> io::Result<()> {
     writeln!(out, "{path}\n\nheader")?;
@@ -39,8 +39,10 @@ pub(super) fn print(anatomy: &Anatomy, out: &mut impl Write, path: &str) -> io::
         line(out, "offset", offset)?;
         line(out, "length", len)?;
     }
-    if let (Some(sha256), Some(trailer)) = (&anatomy.payload_sha256, &anatomy.trailer) {
+    if let Some(sha256) = &anatomy.payload_sha256 {
         line(out, "SHA-256", sha256)?;
+    }
+    if let Some(trailer) = &anatomy.trailer {
         line(out, "trailer", trailer)?;
     }
     writeln!(out, "\nchecks")?;
@@ -54,9 +56,4 @@ pub(super) fn print(anatomy: &Anatomy, out: &mut impl Write, path: &str) -> io::
 /// A name in its column and what goes with it.
 fn line(out: &mut impl Write, name: &str, value: impl Display) -> io::Result<()> {
     writeln!(out, "{}", format!("  {name:<20}{value}").trim_end())
-}
-
-/// An empty string shows as one.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", escape_controls(text))
 }
