@@ -287,7 +287,6 @@ mod unix {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::os::unix::net::UnixListener;
-    use std::os::unix::process::CommandExt;
 
     #[test]
     fn unreadable_files_and_directories() {
@@ -297,20 +296,8 @@ mod unix {
         fs::write(at("closed/inside.blob"), frame_of(b"inside")).expect("it can be written");
         fs::write(at("open.blob"), frame_of(b"open")).expect("it can be written");
         fs::write(at("secret.blob"), frame_of(b"secret")).expect("it can be written");
-        // The program where an ordinary user can run it.
-        fs::copy(support::PROGRAM, at("program")).expect("it can be copied");
-        fs::set_permissions(at("program"), fs::Permissions::from_mode(0o755)).expect("it is ours");
         fs::set_permissions(at("secret.blob"), fs::Permissions::from_mode(0o000)).expect("it is ours");
-        fs::set_permissions(at("closed"), fs::Permissions::from_mode(0o000)).expect("it is ours");
-
-        let mut command = std::process::Command::new(at("program"));
-        command.args(["verify", "--json", "."]).current_dir(directory.path());
-        // The superuser reads everything: become somebody else.
-        if fs::read(at("secret.blob")).is_ok() {
-            command.uid(65534).gid(65534);
-        }
-        let result: support::Run = command.output().expect("it starts").into();
-        fs::set_permissions(at("closed"), fs::Permissions::from_mode(0o755)).expect("it is ours");
+        let result = support::run_as_ordinary_user(&["verify", "--json", "."], directory.path(), &at("closed"));
 
         let (mut lines, summary) = json_lines(&result.stdout);
         lines.sort_by_key(|line| line["path"].as_str().map(str::to_owned));
@@ -389,15 +376,7 @@ mod unix {
         let directory = directory();
         let evil = directory.path().join("\u{1b}[2J\nok  forged.blob");
         fs::create_dir(&evil).expect("it is ours");
-        fs::set_permissions(&evil, fs::Permissions::from_mode(0o000)).expect("it is ours");
-        fs::copy(support::PROGRAM, directory.path().join("program")).expect("it can be copied");
-        let mut command = std::process::Command::new(directory.path().join("program"));
-        command.args(["verify", "."]).current_dir(directory.path());
-        if fs::read_dir(&evil).is_ok() {
-            command.uid(65534).gid(65534);
-        }
-        let result: support::Run = command.output().expect("it starts").into();
-        fs::set_permissions(&evil, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        let result = support::run_as_ordinary_user(&["verify", "."], directory.path(), &evil);
         assert_eq!(
             result.stdout.split("\n\n").next(),
             Some("io_error         \"./\\u{1b}[2J\\nok  forged.blob\"\n    Permission denied (os error 13)")

@@ -86,3 +86,32 @@ pub(crate) fn json_lines(stdout: &str) -> (Vec<Value>, Value) {
     let mut last = lines.pop().expect("there is a summary");
     (lines, last["summary"].take())
 }
+
+/// Runs the program on `directory`, as a user who must ask for permission there. `closed` is what that user may not read.
+#[cfg(unix)]
+pub(crate) fn run_as_ordinary_user(arguments: &[&str], directory: &Path, closed: &Path) -> Run {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+
+    // Where an ordinary user can get at it.
+    let copy = directory.join("program");
+    fs::copy(PROGRAM, &copy).expect("it can be copied");
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let rights = fs::metadata(closed).expect("it is there").permissions();
+    fs::set_permissions(closed, fs::Permissions::from_mode(0o000)).expect("it is ours");
+    let mut command = std::process::Command::new(copy);
+    command.args(arguments).current_dir(directory);
+    // The superuser reads everything: become somebody else.
+    if fs::read(closed).is_ok() || fs::read_dir(closed).is_ok() {
+        command.uid(65534).gid(65534);
+    }
+    let output = loop {
+        match command.output() {
+            // Another test's child still holds the copy, from before it became what it is.
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            output => break output.expect("it starts"),
+        }
+    };
+    fs::set_permissions(closed, rights).expect("it is ours");
+    output.into()
+}
