@@ -48,6 +48,7 @@ pub(super) fn parse(json: &[u8]) -> Option<IdentityView<'_>> {
 /// each of its bytes.
 fn is_plain(json: &[u8]) -> bool {
     /// Of fixed length and without a branch per byte, so that the compiler takes many at once.
+    #[inline(always)]
     fn chunk_is_plain(chunk: &[u8; 32]) -> bool {
         chunk.iter().fold(true, |plain, &byte| plain & (byte.wrapping_sub(b' ') <= b'~' - b' ') & (byte != b'\\'))
     }
