@@ -62,7 +62,7 @@ mod format;
 mod frame;
 mod identity;
 
-pub use self::digest::{Digest, ParseDigestError, Sha256, sha256};
+pub use self::digest::{Digest, Kernel, ManyHasher, ParseDigestError, Sha256, sha256, sha256_many, sha256_many_with};
 pub use self::error::{Error, ErrorClass, JsonProblem, Reason, Trailers};
 pub use self::format::{HEADER_LEN, IdentityField, MAGIC, MAX_NESTING, OVERHEAD_LEN, SCHEMA_VERSION, TRAILER_LEN};
 pub use self::frame::{

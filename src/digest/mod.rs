@@ -6,10 +6,15 @@
 //! Cost: one pass over the data, no allocation. The `backend` module alone decides which library hashes.
 
 mod backend;
+mod kernel;
+mod lanes;
+mod many;
 
 use core::fmt;
 use core::str::FromStr;
 
+pub use self::kernel::Kernel;
+pub use self::many::{ManyHasher, sha256_many, sha256_many_with};
 use crate::format::TRAILER_LEN;
 
 /// A SHA-256 digest: 32 bytes, shown and parsed as 64 hexadecimal characters.
