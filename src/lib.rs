@@ -41,18 +41,21 @@
 //! |---|---|
 //! | read a frame in memory | [`Frame`] (structure first), [`parse_canonical`] (everything), [`OwnedFrame`] (shared buffers) |
 //! | ask for more than the format checks | [`Verifier`] |
+//! | verify many frames at once | [`verify_batch`], [`BatchVerifier`] |
 //! | read a frame of any size from a stream | `FrameReader` (feature `std`) |
 //! | write a frame | [`canonicalize`], [`encode`], `FrameWriter` (feature `std`) |
 //! | say what a payload is | [`PayloadIdentity`], [`IdentityView`] |
-//! | hash | [`sha256`], [`Sha256`], [`Digest`] |
+//! | hash | [`sha256`], [`Sha256`], [`Digest`]; many messages at once: [`sha256_many`], [`ManyHasher`], [`Kernel`] |
 //! | know why not | [`Error`], [`Reason`], [`ErrorClass`] |
 //!
 //! # Features
 //!
 //! * `std` (default): streams over `std::io`. Without it the crate is `no_std` and needs `alloc`.
-//! * `ring`: hash with ring instead of sha2. PERF.md says where that pays.
+//! * `rayon` (default): [`verify_batch`] works on several cores. Without it, in the calling thread.
+//! * `ring`: hash single messages with ring instead of sha2. PERF.md says where that pays.
 //!
-//! No global state, no threads, no unsafe code; every type is `Send` and `Sync` where its parameters are.
+//! No global state beyond what the processor can do; no threads but rayon's, and those only where a name or a page says so;
+//! unsafe code only in the kernels that hash many messages. Every type is `Send` and `Sync` where its parameters are.
 
 extern crate alloc;
 
@@ -61,6 +64,7 @@ mod error;
 mod format;
 mod frame;
 mod identity;
+mod verify;
 
 pub use self::digest::{Digest, Kernel, ManyHasher, ParseDigestError, Sha256, sha256, sha256_many, sha256_many_with};
 pub use self::error::{Error, ErrorClass, JsonProblem, Reason, Trailers};
@@ -75,6 +79,7 @@ pub use self::identity::{
     Chars, Dims, DomainError, Dtype, HeadRange, IdentityView, InclusiveRange, PayloadHash, PayloadIdentity, Shape,
     ShapeView, Text,
 };
+pub use self::verify::{Batch, BatchReport, BatchVerifier, Verdict, verify_batch};
 
 /// Compiles the README's example.
 #[cfg(doctest)]

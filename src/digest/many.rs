@@ -1,7 +1,7 @@
 //! Many messages at once: [`sha256_many`] for messages in memory, [`ManyHasher`] for messages that come in pieces.
 
 use alloc::vec;
-use alloc::vec::{IntoIter, Vec};
+use alloc::vec::Vec;
 use core::borrow::{Borrow, BorrowMut};
 use core::cmp::Reverse;
 use core::fmt;
@@ -37,20 +37,31 @@ pub fn sha256_many<M: AsRef<[u8]>>(messages: &[M]) -> Vec<Digest> {
 /// }
 /// ```
 pub fn sha256_many_with<M: AsRef<[u8]>>(kernel: Kernel, messages: &[M]) -> Vec<Digest> {
-    let mut whole = Whole { messages, order: longest_first(messages).into_iter(), digests: no_digests(messages.len()) };
-    hash_all(kernel, &mut whole);
-    whole.digests
+    let mut digests = no_digests(messages.len());
+    let mut order = longest_first(messages.len(), |number| messages[number].as_ref().len()).into_iter();
+    let next = || order.next().map(|number| (number, messages[number].as_ref()));
+    sha256_from(kernel, next, |number, digest| digests[number] = digest);
+    digests
 }
 
-/// The numbers of the messages, the longest message's first.
-pub(crate) fn longest_first<M: AsRef<[u8]>>(messages: &[M]) -> Vec<usize> {
-    let len = |number: usize| messages[number].as_ref().len();
-    let mut order: Vec<usize> = (0..messages.len()).collect();
+/// The numbers from 0 to `count`, that of the longest message first.
+pub(crate) fn longest_first(count: usize, len: impl Fn(usize) -> usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
     // Equal lengths need no sorting, and are common.
     if !order.is_sorted_by(|a, b| len(*a) >= len(*b)) {
         order.sort_by_key(|number| Reverse(len(*number)));
     }
     order
+}
+
+/// Hashes the messages that `next` gives, with their numbers, until it gives none; hands number and digest of each to
+/// `done` when it ends.
+pub(crate) fn sha256_from<'a>(
+    kernel: Kernel,
+    next: impl FnMut() -> Option<(usize, &'a [u8])>,
+    done: impl FnMut(usize, Digest),
+) {
+    hash_all(kernel, &mut Whole { next, done });
 }
 
 /// Places for so many digests.
@@ -59,20 +70,19 @@ fn no_digests(count: usize) -> Vec<Digest> {
 }
 
 /// Messages that are in memory from their first byte to their last.
-struct Whole<'a, M> {
-    messages: &'a [M],
-    order: IntoIter<usize>,
-    digests: Vec<Digest>,
+struct Whole<N, D> {
+    next: N,
+    done: D,
 }
 
-impl<'a, M: AsRef<[u8]>> Work<'a> for Whole<'a, M> {
+impl<'a, N: FnMut() -> Option<(usize, &'a [u8])>, D: FnMut(usize, Digest)> Work<'a> for Whole<N, D> {
     fn next(&mut self) -> Option<Message<'a>> {
-        let number = self.order.next()?;
-        Some(Message::whole(number, self.messages[number].as_ref()))
+        let (number, message) = (self.next)()?;
+        Some(Message::whole(number, message))
     }
 
     fn done(&mut self, number: usize, state: State) {
-        self.digests[number] = digest_of(state);
+        (self.done)(number, digest_of(state));
     }
 }
 

@@ -15,6 +15,7 @@ use core::str::FromStr;
 
 pub use self::kernel::Kernel;
 pub use self::many::{ManyHasher, sha256_many, sha256_many_with};
+pub(crate) use self::many::{longest_first, sha256_from};
 use crate::format::TRAILER_LEN;
 
 /// A SHA-256 digest: 32 bytes, shown and parsed as 64 hexadecimal characters.

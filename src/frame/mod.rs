@@ -23,6 +23,7 @@ pub use self::layout::FrameHeader;
 pub use self::owned::OwnedFrame;
 #[cfg(feature = "std")]
 pub use self::reader::{FrameReader, FrameStream, ReadError};
+pub(crate) use self::verified::UnverifiedFrame;
 pub use self::verified::{Finding, Findings, VerifiedFrame, Verifier, parse_canonical};
 pub use self::view::Frame;
 #[cfg(feature = "std")]

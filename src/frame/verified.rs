@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::{Frame, layout};
-use crate::digest::Digest;
+use crate::digest::{Digest, sha256};
 use crate::error::Error;
 use crate::format::HEADER_LEN;
 use crate::identity::{IdentityView, PayloadHash};
@@ -48,16 +48,39 @@ use crate::identity::{IdentityView, PayloadHash};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn parse_canonical(bytes: &[u8]) -> Result<VerifiedFrame<'_>, Error> {
-    let head = layout::parse_head(bytes)?;
-    let identity = IdentityView::parse(head.identity).map_err(|error| error.shifted(HEADER_LEN as u64))?;
-    let body = head.parse_body()?;
-    head.check_nothing_follows(&body)?;
-    let frame = Frame::from_parts(&head, &body);
-    let payload_digest = frame.verify()?;
-    Ok(VerifiedFrame { frame, identity, payload_digest })
+    let frame = UnverifiedFrame::parse(bytes)?;
+    frame.conclude(sha256(frame.payload()))
 }
 
-/// A frame that passed every check of the contract. Only [`parse_canonical`] and [`Verifier`] make one.
+/// A frame of which all is known but whether the trailer holds: rows 1-10.
+#[derive(Clone, Copy)]
+pub(crate) struct UnverifiedFrame<'a> {
+    frame: Frame<'a>,
+    identity: IdentityView<'a>,
+}
+
+impl<'a> UnverifiedFrame<'a> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
+        let head = layout::parse_head(bytes)?;
+        let identity = IdentityView::parse(head.identity).map_err(|error| error.shifted(HEADER_LEN as u64))?;
+        let body = head.parse_body()?;
+        head.check_nothing_follows(&body)?;
+        Ok(Self { frame: Frame::from_parts(&head, &body), identity })
+    }
+
+    pub(crate) fn payload(&self) -> &'a [u8] {
+        self.frame.payload()
+    }
+
+    /// Row 11, by the SHA-256 of the payload.
+    pub(crate) fn conclude(&self, payload_digest: Digest) -> Result<VerifiedFrame<'a>, Error> {
+        self.frame.check_trailer(payload_digest)?;
+        Ok(VerifiedFrame { frame: self.frame, identity: self.identity, payload_digest })
+    }
+}
+
+/// A frame that passed every check of the contract. Only what verifies makes one: [`parse_canonical`], [`Verifier`] and
+/// [`verify_batch`](crate::verify_batch).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerifiedFrame<'a> {
     frame: Frame<'a>,

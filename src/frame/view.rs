@@ -119,9 +119,14 @@ impl<'a> Frame<'a> {
     /// [`Reason::TrailerMismatch`](crate::Reason::TrailerMismatch).
     pub fn verify(&self) -> Result<Digest, Error> {
         let digest = sha256(self.payload);
-        let offset = self.payload_offset() + self.payload.len();
-        layout::check_trailer(*self.trailer, digest.trailer(), offset as u64)?;
+        self.check_trailer(digest)?;
         Ok(digest)
+    }
+
+    /// Row 11, by the SHA-256 of the payload.
+    pub(super) fn check_trailer(&self, payload_digest: Digest) -> Result<(), Error> {
+        let offset = self.payload_offset() + self.payload.len();
+        layout::check_trailer(*self.trailer, payload_digest.trailer(), offset as u64)
     }
 }
 

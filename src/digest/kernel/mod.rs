@@ -17,6 +17,8 @@ mod portable;
 #[cfg(target_arch = "x86_64")]
 mod sha_ni;
 mod single;
+#[cfg(target_arch = "x86_64")]
+mod unit_bound;
 
 /// The eight working variables between two blocks, a to h (FIPS 180-4, section 6.2).
 pub(super) type State = [u32; 8];
@@ -107,6 +109,19 @@ impl Kernel {
             Kind::Avx2 => avx2::LANES,
             Kind::Single | Kind::Portable => 1,
         }
+    }
+
+    /// Does the work of the SHA unit for `blocks` blocks of each of four messages, and nothing else of a hash; false where
+    /// there is no such unit. For the bench `sha_unit_bound`.
+    #[doc(hidden)]
+    pub fn run_sha_unit(blocks: usize) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if cpu_has_sha_ni::get() {
+            unit_bound::four_lanes(blocks);
+            return true;
+        }
+        let _ = blocks;
+        false
     }
 
     /// Advances `states`, one per lane and at most [`Kernel::lanes`], by the whole blocks in `blocks`. All slices of

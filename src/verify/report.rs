@@ -1,0 +1,122 @@
+//! What a batch came to.
+
+use alloc::vec::Vec;
+
+use crate::error::{Error, ErrorClass, Reason};
+use crate::frame::{Finding, VerifiedFrame};
+
+/// What was found of one frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "most frames are sound, and a box would be an allocation for each")]
+#[non_exhaustive]
+pub enum Verdict<'a> {
+    /// Every check of the contract holds.
+    Sound(VerifiedFrame<'a>),
+    /// The first check that failed.
+    Damaged(Error),
+    /// Not looked at any more: another frame failed, and the batch was to stop there.
+    Skipped,
+}
+
+impl<'a> Verdict<'a> {
+    /// The frame, if it is sound.
+    pub const fn sound(&self) -> Option<&VerifiedFrame<'a>> {
+        match self {
+            Self::Sound(frame) => Some(frame),
+            _ => None,
+        }
+    }
+
+    /// Why not, if it is damaged.
+    pub const fn error(&self) -> Option<&Error> {
+        match self {
+            Self::Damaged(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// The verdicts on a batch, one per frame and in the order of the frames, and their sum.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Batch<'a> {
+    /// One verdict per frame, in the order of the frames.
+    pub verdicts: Vec<Verdict<'a>>,
+    /// What they come to.
+    pub report: BatchReport,
+}
+
+/// The sum of a batch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BatchReport {
+    sound: u64,
+    skipped: u64,
+    bytes: u64,
+    damaged: Vec<(Reason, u64)>,
+    findings: Vec<(usize, Finding)>,
+}
+
+impl BatchReport {
+    /// How many frames are sound.
+    pub const fn sound(&self) -> u64 {
+        self.sound
+    }
+
+    /// How many frames are damaged.
+    pub fn damaged(&self) -> u64 {
+        self.damaged.iter().map(|(_, count)| count).sum()
+    }
+
+    /// How many frames were not looked at, the batch having stopped before.
+    pub const fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// How many frames are damaged in this class.
+    pub fn damaged_in(&self, class: ErrorClass) -> u64 {
+        self.damaged.iter().filter(|(reason, _)| reason.class() == class).map(|(_, count)| count).sum()
+    }
+
+    /// How many frames are damaged for this reason.
+    pub fn damaged_by(&self, reason: Reason) -> u64 {
+        self.damaged.iter().find(|(counted, _)| *counted == reason).map_or(0, |(_, count)| *count)
+    }
+
+    /// The lengths of all frames that have a verdict, in bytes.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What was found beyond the contract, with the number of the frame, in the order of the frames.
+    pub fn findings(&self) -> &[(usize, Finding)] {
+        &self.findings
+    }
+
+    /// Whether every frame is sound and nothing was found beyond the contract.
+    pub fn all_well(&self) -> bool {
+        self.damaged.is_empty() && self.skipped == 0 && self.findings.is_empty()
+    }
+
+    /// Counts the verdict on frame `number`, which has `len` bytes, and what was found of it.
+    pub(super) fn count(
+        &mut self,
+        number: usize,
+        len: usize,
+        verdict: &Verdict<'_>,
+        findings: impl Iterator<Item = Finding>,
+    ) {
+        match verdict {
+            Verdict::Skipped => {
+                self.skipped += 1;
+                return;
+            }
+            Verdict::Sound(_) => self.sound += 1,
+            Verdict::Damaged(error) => match self.damaged.iter_mut().find(|(reason, _)| *reason == error.reason()) {
+                Some((_, count)) => *count += 1,
+                None => self.damaged.push((error.reason(), 1)),
+            },
+        }
+        self.bytes += len as u64;
+        self.findings.extend(findings.map(|finding| (number, finding)));
+    }
+}
