@@ -23,7 +23,7 @@ fn noise(number: usize, len: usize) -> Vec<u8> {
 /// The kernels that this machine has; says which it has not.
 fn kernels() -> Vec<Kernel> {
     let kernels: Vec<_> = Kernel::available().collect();
-    for name in ["sha_ni", "avx2", "single", "portable"] {
+    for name in ["sha_ni_avx512", "sha_ni", "avx2", "single", "portable"] {
         if !kernels.iter().any(|kernel| kernel.name() == name) {
             eprintln!("skipped: this processor cannot run the kernel {name}");
         }

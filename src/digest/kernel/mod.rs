@@ -6,6 +6,7 @@
 //!
 //! | kernel | lanes | needs |
 //! |---|---|---|
+//! | [`sha_ni_avx512`] | 4, 3 | x86-64 with the SHA extensions and AVX-512 F, BW and VL |
 //! | [`sha_ni`] | 4, 3, 2 | x86-64 with the SHA extensions and AVX |
 //! | [`avx2`] | 8 | x86-64 with AVX2 |
 //! | [`single`] | 1 | nothing: sha2, with what it finds |
@@ -16,6 +17,8 @@ mod avx2;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod sha_ni;
+#[cfg(target_arch = "x86_64")]
+mod sha_ni_avx512;
 mod single;
 #[cfg(target_arch = "x86_64")]
 mod unit_bound;
@@ -51,6 +54,8 @@ static ROUND_CONSTANTS: RoundConstants = RoundConstants([
 #[cfg(target_arch = "x86_64")]
 cpufeatures::new!(cpu_has_sha_ni, "sha", "sse4.1", "ssse3", "avx");
 #[cfg(target_arch = "x86_64")]
+cpufeatures::new!(cpu_has_avx512, "avx512f", "avx512bw", "avx512vl");
+#[cfg(target_arch = "x86_64")]
 cpufeatures::new!(cpu_has_avx2, "avx2");
 
 /// A way to hash several messages at once. The default is the fastest that this processor has.
@@ -67,6 +72,8 @@ pub struct Kernel(Kind);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
     #[cfg(target_arch = "x86_64")]
+    ShaNiAvx512,
+    #[cfg(target_arch = "x86_64")]
     ShaNi,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -79,6 +86,8 @@ impl Kernel {
     pub fn available() -> impl Iterator<Item = Self> {
         let kinds = [
             #[cfg(target_arch = "x86_64")]
+            (cpu_has_sha_ni::get() && cpu_has_avx512::get()).then_some(Kind::ShaNiAvx512),
+            #[cfg(target_arch = "x86_64")]
             cpu_has_sha_ni::get().then_some(Kind::ShaNi),
             #[cfg(target_arch = "x86_64")]
             cpu_has_avx2::get().then_some(Kind::Avx2),
@@ -88,9 +97,11 @@ impl Kernel {
         kinds.into_iter().flatten().map(Self)
     }
 
-    /// The name: `sha_ni`, `avx2`, `single` or `portable`.
+    /// The name: `sha_ni_avx512`, `sha_ni`, `avx2`, `single` or `portable`.
     pub const fn name(self) -> &'static str {
         match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Kind::ShaNiAvx512 => "sha_ni_avx512",
             #[cfg(target_arch = "x86_64")]
             Kind::ShaNi => "sha_ni",
             #[cfg(target_arch = "x86_64")]
@@ -103,6 +114,8 @@ impl Kernel {
     /// How many messages it advances at once.
     pub const fn lanes(self) -> usize {
         match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Kind::ShaNiAvx512 => sha_ni_avx512::LANES,
             #[cfg(target_arch = "x86_64")]
             Kind::ShaNi => sha_ni::LANES,
             #[cfg(target_arch = "x86_64")]
@@ -130,6 +143,8 @@ impl Kernel {
         debug_assert_eq!(states.len(), blocks.len());
         debug_assert!(blocks.iter().all(|lane| lane.len() == blocks[0].len() && lane.len() % BLOCK_LEN == 0));
         match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Kind::ShaNiAvx512 => sha_ni_avx512::compress(states, blocks),
             #[cfg(target_arch = "x86_64")]
             Kind::ShaNi => sha_ni::compress(states, blocks),
             #[cfg(target_arch = "x86_64")]

@@ -26,9 +26,28 @@ pub(super) fn compress(states: &mut [State], blocks: &[&[u8]]) {
     }
 }
 
-/// A state as the instructions want it: f, e, b, a in one register, h, g, d, c in the other.
+/// States as the instructions want them: f, e, b, a of a lane in one register, h, g, d, c in the other.
 #[repr(align(64))]
-struct Registers<const LANES: usize>([[u32; 8]; LANES]);
+pub(super) struct Registers<const LANES: usize>([[u32; 8]; LANES]);
+
+impl<const LANES: usize> Registers<LANES> {
+    pub(super) fn from_states(states: &[&mut State; LANES]) -> Self {
+        Self(core::array::from_fn(|lane| {
+            let [a, b, c, d, e, f, g, h] = *states[lane];
+            [f, e, b, a, h, g, d, c]
+        }))
+    }
+
+    pub(super) fn into_states(self, states: &mut [&mut State; LANES]) {
+        for (state, [f, e, b, a, h, g, d, c]) in states.iter_mut().zip(self.0) {
+            **state = [a, b, c, d, e, f, g, h];
+        }
+    }
+
+    pub(super) fn as_mut_ptr(&mut self) -> *mut [u32; 8] {
+        self.0.as_mut_ptr()
+    }
+}
 
 /// The quadruples of the schedule that are in use, four per lane.
 #[repr(align(64))]
@@ -36,9 +55,9 @@ struct Schedule<const LANES: usize>([[u32; 16]; LANES]);
 
 /// Reverses the bytes of each of four words.
 #[repr(align(16))]
-struct ByteOrder([u8; 16]);
+pub(super) struct ByteOrder(pub(super) [u8; 16]);
 
-static BIG_ENDIAN: ByteOrder = ByteOrder([3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12]);
+pub(super) static BIG_ENDIAN: ByteOrder = ByteOrder([3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12]);
 
 // The pieces of assembly. `lane` numbers the lane, `ab` and `cd` are the registers of its state, `new` that of its newest
 // schedule words; `w0` to `w3` say where in its schedule the quadruples of this step lie, the oldest first. xmm0 holds
@@ -260,15 +279,12 @@ macro_rules! each_of_4 {
 /// A kernel of one width.
 macro_rules! kernel {
     ($name:ident, $lanes:literal, $each:ident, $($data:ident $index:literal),*) => {
-        fn $name(states: [&mut State; $lanes], data: [&[u8]; $lanes]) {
+        fn $name(mut states: [&mut State; $lanes], data: [&[u8]; $lanes]) {
             let blocks = data.iter().map(|lane| lane.len() / BLOCK_LEN).min().unwrap_or(0);
             if blocks == 0 {
                 return;
             }
-            let mut registers = Registers(core::array::from_fn::<_, $lanes, _>(|lane| {
-                let [a, b, c, d, e, f, g, h] = *states[lane];
-                [f, e, b, a, h, g, d, c]
-            }));
+            let mut registers = Registers::from_states(&states);
             let mut schedule = Schedule([[0; 16]; $lanes]);
             // SAFETY: whoever picks this kernel has seen that the processor has SHA, SSE4.1, SSSE3 and AVX. The code reads
             // `blocks` blocks of 64 bytes from each lane, which has as many; it writes `registers` and `schedule` within
@@ -302,7 +318,7 @@ macro_rules! kernel {
                     $each!(store_state),
                     $($data = inout(reg) data[$index].as_ptr() => _,)*
                     blocks = inout(reg) blocks => _,
-                    states = in(reg) registers.0.as_mut_ptr(),
+                    states = in(reg) registers.as_mut_ptr(),
                     schedule = in(reg) schedule.0.as_mut_ptr(),
                     constants = in(reg) ROUND_CONSTANTS.0.as_ptr(),
                     byte_order = in(reg) BIG_ENDIAN.0.as_ptr(),
@@ -313,9 +329,7 @@ macro_rules! kernel {
                     options(nostack),
                 );
             }
-            for (state, [f, e, b, a, h, g, d, c]) in states.into_iter().zip(registers.0) {
-                *state = [a, b, c, d, e, f, g, h];
-            }
+            registers.into_states(&mut states);
         }
     };
 }
