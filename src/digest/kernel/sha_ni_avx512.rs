@@ -14,10 +14,15 @@ use super::{BLOCK_LEN, ROUND_CONSTANTS, State};
 pub(super) const LANES: usize = 4;
 
 pub(super) fn compress(states: &mut [State], blocks: &[&[u8]]) {
-    // SAFETY: whoever picks this kernel has seen that the processor has AVX-512 F, BW and VL, and what sha_ni needs.
     match (states, blocks) {
-        ([a, b, c, d], &[wa, wb, wc, wd]) => unsafe { compress4([a, b, c, d], [wa, wb, wc, wd]) },
-        ([a, b, c], &[wa, wb, wc]) => unsafe { compress3([a, b, c], [wa, wb, wc]) },
+        ([a, b, c, d], &[wa, wb, wc, wd]) => {
+            // SAFETY: whoever picks this kernel has seen that the processor has AVX-512 F, BW and VL.
+            unsafe { compress4([a, b, c, d], [wa, wb, wc, wd]) }
+        }
+        ([a, b, c], &[wa, wb, wc]) => {
+            // SAFETY: as above.
+            unsafe { compress3([a, b, c], [wa, wb, wc]) }
+        }
         // Two lanes wait for their own rounds, wherever the schedule lies.
         (states, blocks) => sha_ni::compress(states, blocks),
     }
