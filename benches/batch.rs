@@ -8,8 +8,8 @@ use std::hint::black_box;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use membrane_codec::{
-    BatchVerifier, Dtype, HeadRange, InclusiveRange, Kernel, PayloadIdentity, canonicalize, sha256, sha256_many,
-    sha256_many_with,
+    BatchVerifier, Dtype, HeadRange, InclusiveRange, Kernel, PayloadIdentity, canonicalize, parse_canonical, sha256,
+    sha256_many, sha256_many_with,
 };
 use rand::{RngExt, SeedableRng};
 use sha2::Digest;
@@ -81,9 +81,11 @@ fn batch_kernels(criterion: &mut Criterion) {
         });
     }
     for lanes in 1..=Kernel::default().lanes() {
+        // As many messages at a time as there are lanes to be filled.
+        let messages = &messages[..messages.len() / lanes * lanes];
+        group.throughput(Throughput::Bytes(messages.iter().map(|message| message.len() as u64).sum()));
         group.bench_function(BenchmarkId::new("lanes", lanes), |bencher| {
-            // As many messages at a time as there are lanes to be filled.
-            bencher.iter(|| black_box(&messages).chunks_exact(lanes).map(sha256_many).collect::<Vec<_>>());
+            bencher.iter(|| black_box(messages).chunks_exact(lanes).map(sha256_many).collect::<Vec<_>>());
         });
     }
     group.finish();
@@ -126,10 +128,21 @@ fn batch_threads(criterion: &mut Criterion) {
     group.bench_function(BenchmarkId::new("payloads_alone", 65536), |bencher| {
         bencher.iter(|| sha256_many(black_box(&payloads)));
     });
-    for payload_len in [4096, 65536] {
+    for payload_len in [1024, 4096, 65536] {
         let frames = self::frames(payload_len);
         group.bench_function(BenchmarkId::new("in_this_thread", payload_len), |bencher| {
             bencher.iter(|| BatchVerifier::new().verify_in_this_thread(black_box(&frames)));
+        });
+        group.bench_function(BenchmarkId::new("one_after_another", payload_len), |bencher| {
+            bencher.iter(|| black_box(&frames).iter().filter(|frame| parse_canonical(frame).is_ok()).count());
+        });
+    }
+    // Fewer frames than there are lanes: they must be dealt out.
+    let few = &self::frames(4 << 20)[..4];
+    group.throughput(Throughput::Bytes(4 * (4 << 20)));
+    for threads in [1, 2] {
+        group.bench_function(BenchmarkId::new("four_large", threads), |bencher| {
+            bencher.iter(|| BatchVerifier::new().threads(threads).verify(black_box(few)));
         });
     }
     group.finish();

@@ -54,8 +54,7 @@
 //! * `rayon` (default): [`verify_batch`] works on several cores. Without it, in the calling thread.
 //! * `ring`: hash single messages with ring instead of sha2. PERF.md says where that pays.
 //!
-//! No global state beyond what the processor can do; no threads but rayon's, and those only where a name or a page says so;
-//! unsafe code only in the kernels that hash many messages. Every type is `Send` and `Sync` where its parameters are.
+//! No global state but rayon's pool, and no threads but those in it, and both only where a page says so; unsafe code only in the kernels that hash many messages. Every type is `Send` and `Sync` where its parameters are.
 
 extern crate alloc;
 

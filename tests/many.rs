@@ -122,6 +122,22 @@ fn kernels_and_their_names() {
     assert_eq!(Kernel::available().next(), Some(Kernel::default()));
 }
 
+#[test]
+fn hashers_that_live_beside_their_buffers() {
+    struct File {
+        hasher: ManyHasher,
+        buffer: Vec<u8>,
+    }
+    let mut files: Vec<_> =
+        (0..9).map(|number| File { hasher: ManyHasher::new(), buffer: noise(number, 100 * number) }).collect();
+    for _ in 0..2 {
+        ManyHasher::update(files.iter_mut().map(|file| (&mut file.hasher, file.buffer.as_slice())));
+    }
+    let digests = ManyHasher::finalize(files.iter().map(|file| &file.hasher));
+    let expected: Vec<_> = files.iter().map(|file| with_sha2(&file.buffer.repeat(2))).collect();
+    assert_eq!(digests, expected);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
@@ -148,10 +164,10 @@ proptest! {
                 for (whole, piece) in whole.iter_mut().zip(&pieces) {
                     whole.extend(piece);
                 }
-                ManyHasher::update_with(kernel, &mut hashers, &pieces);
+                ManyHasher::update_with(kernel, hashers.iter_mut().zip(pieces.iter().map(Vec::as_slice)));
                 // After every round, not only at the end.
                 let expected: Vec<_> = whole.iter().map(|message| with_sha2(message)).collect();
-                prop_assert_eq!(&ManyHasher::finalize(&hashers), &expected, "{}", kernel);
+                prop_assert_eq!(&ManyHasher::finalize_with(kernel, &hashers), &expected, "{}", kernel);
             }
             for (hasher, whole) in hashers.iter().zip(&whole) {
                 prop_assert_eq!(hasher.total_len(), whole.len() as u64);

@@ -12,7 +12,7 @@ use sha2::Digest as _;
 struct Batch<'a> {
     /// Where each message starts and how long it is, in a buffer that repeats `bytes`.
     messages: Vec<(u8, u16)>,
-    /// After how many bytes each message is cut in two pieces.
+    /// How long the first pieces of each message are.
     cuts: Vec<u16>,
     bytes: &'a [u8],
 }
@@ -35,15 +35,21 @@ fuzz_target!(|batch: Batch<'_>| {
     for kernel in Kernel::available() {
         assert_eq!(sha256_many_with(kernel, &messages), expected, "{kernel}");
 
-        let cut = |number: usize| {
-            let message = messages[number];
-            let cut = batch.cuts.get(number % batch.cuts.len().max(1)).copied().unwrap_or_default();
-            message.split_at(usize::from(cut).min(message.len()))
-        };
-        let (heads, tails): (Vec<_>, Vec<_>) = (0..messages.len()).map(cut).unzip();
+        let cut =
+            |number: usize| batch.cuts.get(number % batch.cuts.len().max(1)).map_or(1, |cut| usize::from(*cut).max(1));
         let mut hashers = vec![ManyHasher::new(); messages.len()];
-        ManyHasher::update_with(kernel, &mut hashers, &heads);
-        ManyHasher::update_with(kernel, &mut hashers, &tails);
-        assert_eq!(ManyHasher::finalize(&hashers), expected, "{kernel}, in pieces");
+        // Round after round one more piece of each message, of a length that is the message's own.
+        for round in 0..4 {
+            let piece = |number: usize| {
+                let (message, len) = (messages[number], cut(number));
+                let rest = &message[(round * len).min(message.len())..];
+                if round == 3 { rest } else { &rest[..len.min(rest.len())] }
+            };
+            ManyHasher::update_with(
+                kernel,
+                hashers.iter_mut().enumerate().map(|(number, hasher)| (hasher, piece(number))),
+            );
+        }
+        assert_eq!(ManyHasher::finalize_with(kernel, &hashers), expected, "{kernel}, in pieces");
     }
 });

@@ -11,10 +11,9 @@ use super::Kernel;
 use super::kernel::{BLOCK_LEN, INITIAL, MAX_LANES, State};
 
 /// A message, or a piece of one, on its way through a lane.
-#[derive(Clone)]
-pub(super) struct Message<'a> {
-    /// Who asked for it.
-    pub(super) slot: usize,
+pub(super) struct Message<'a, Slot> {
+    /// Where its last state goes.
+    slot: Slot,
     state: State,
     /// The whole blocks that lie in the buffer.
     body: &'a [u8],
@@ -25,21 +24,21 @@ pub(super) struct Message<'a> {
     edge_comes_first: bool,
 }
 
-impl<'a> Message<'a> {
+impl<'a, Slot> Message<'a, Slot> {
     /// All of a message.
-    pub(super) fn whole(slot: usize, message: &'a [u8]) -> Self {
+    pub(super) fn whole(slot: Slot, message: &'a [u8]) -> Self {
         let (body, rest) = split_blocks(message);
         Self::last(slot, INITIAL, body, rest, message.len() as u64)
     }
 
     /// What ends a message of `total_len` bytes of which `state` has seen all before `body` and `rest`.
-    pub(super) fn last(slot: usize, state: State, body: &'a [u8], rest: &[u8], total_len: u64) -> Self {
+    pub(super) fn last(slot: Slot, state: State, body: &'a [u8], rest: &[u8], total_len: u64) -> Self {
         let (edge, edge_end) = padding(rest, total_len);
         Self { slot, state, body, edge, edge_at: 0, edge_end, edge_comes_first: false }
     }
 
     /// Blocks in the middle of a message: one that was put together from two pieces, and those that lie in `body`.
-    pub(super) fn middle(slot: usize, state: State, first: Option<&[u8; BLOCK_LEN]>, body: &'a [u8]) -> Self {
+    pub(super) fn middle(slot: Slot, state: State, first: Option<&[u8; BLOCK_LEN]>, body: &'a [u8]) -> Self {
         let mut edge = [0; 2 * BLOCK_LEN];
         if let Some(first) = first {
             edge[..BLOCK_LEN].copy_from_slice(first);
@@ -86,17 +85,20 @@ fn padding(rest: &[u8], total_len: u64) -> ([u8; 2 * BLOCK_LEN], u8) {
 
 /// Where messages come from and where their ends go.
 pub(super) trait Work<'a> {
+    /// What tells one message from another.
+    type Slot;
+
     /// The next message to take a lane. Messages that are given first should be the longest: what is left for the end
     /// then is short.
-    fn next(&mut self) -> Option<Message<'a>>;
+    fn next(&mut self) -> Option<Message<'a, Self::Slot>>;
 
     /// Takes a message's last state, in the order in which they end.
-    fn done(&mut self, slot: usize, state: State);
+    fn done(&mut self, slot: Self::Slot, state: State);
 }
 
 /// Hashes until there is no more work.
-pub(super) fn hash_all<'a>(kernel: Kernel, work: &mut impl Work<'a>) {
-    let mut lanes: [Option<Message<'a>>; MAX_LANES] = [const { None }; MAX_LANES];
+pub(super) fn hash_all<'a, W: Work<'a>>(kernel: Kernel, work: &mut W) {
+    let mut lanes: [Option<Message<'a, W::Slot>>; MAX_LANES] = [const { None }; MAX_LANES];
     let mut states = [State::default(); MAX_LANES];
     let mut busy = 0;
     loop {
@@ -122,11 +124,30 @@ pub(super) fn hash_all<'a>(kernel: Kernel, work: &mut impl Work<'a>) {
             let Some(message) = &mut lanes[at] else { continue };
             message.advance(len);
             if message.run().is_empty() {
-                work.done(message.slot, states[at]);
                 busy -= 1;
                 lanes.swap(at, busy);
                 states.swap(at, busy);
+                if let Some(message) = lanes[busy].take() {
+                    work.done(message.slot, states[busy]);
+                }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_padding_says_the_length_in_bits_and_all_of_them() {
+        let (blocks, end) = padding(b"abc", (1 << 61) - 1 + 3);
+        assert_eq!(end, 64);
+        assert_eq!(blocks[..5], [b'a', b'b', b'c', 0x80, 0]);
+        // 2^61 + 2 bytes are 2^64 + 16 bits: as everywhere, only the lower 64 bits stay.
+        assert_eq!(blocks[56..64], 16_u64.to_be_bytes());
+        let (blocks, _) = padding(b"", 1 << 32);
+        assert_eq!(blocks[56..64], (1_u64 << 35).to_be_bytes());
+        assert_eq!((padding(&[0; 55], 55).1, padding(&[0; 56], 56).1, padding(&[0; 63], 63).1), (64, 128, 128));
     }
 }

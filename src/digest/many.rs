@@ -2,7 +2,6 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
-use core::borrow::{Borrow, BorrowMut};
 use core::cmp::Reverse;
 use core::fmt;
 
@@ -15,7 +14,7 @@ use super::{Digest, Kernel};
 /// Lengths may differ; the lanes stay full as long as there are messages. In one thread.
 ///
 /// Cost: on processors with the SHA extensions less than half the time of hashing one after another; PERF.md has the
-/// figures. No copy of the messages; allocates the result and one list of the messages' numbers.
+/// figures. No copy of the messages; allocates the result and one list of the messages' lengths.
 ///
 /// ```
 /// use membrane_codec::{sha256, sha256_many};
@@ -37,21 +36,22 @@ pub fn sha256_many<M: AsRef<[u8]>>(messages: &[M]) -> Vec<Digest> {
 /// }
 /// ```
 pub fn sha256_many_with<M: AsRef<[u8]>>(kernel: Kernel, messages: &[M]) -> Vec<Digest> {
-    let mut digests = no_digests(messages.len());
-    let mut order = longest_first(messages.len(), |number| messages[number].as_ref().len()).into_iter();
+    let mut digests = vec![Digest::from_bytes([0; Digest::LEN]); messages.len()];
+    let mut order = longest_first(messages.len(), |number| messages[number].as_ref().len());
     let next = || order.next().map(|number| (number, messages[number].as_ref()));
     sha256_from(kernel, next, |number, digest| digests[number] = digest);
     digests
 }
 
-/// The numbers from 0 to `count`, that of the longest message first.
-pub(crate) fn longest_first(count: usize, len: impl Fn(usize) -> usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..count).collect();
+/// The numbers from 0 to `count`, that of the longest message first. Asks for each length once.
+pub(crate) fn longest_first(count: usize, len: impl Fn(usize) -> usize) -> impl Iterator<Item = usize> {
+    let mut order: Vec<(usize, usize)> = (0..count).map(|number| (len(number), number)).collect();
+    let longer_first = |(len, number): &(usize, usize)| (Reverse(*len), *number);
     // Equal lengths need no sorting, and are common.
-    if !order.is_sorted_by(|a, b| len(*a) >= len(*b)) {
-        order.sort_by_key(|number| Reverse(len(*number)));
+    if !order.is_sorted_by_key(longer_first) {
+        order.sort_unstable_by_key(longer_first);
     }
-    order
+    order.into_iter().map(|(_, number)| number)
 }
 
 /// Hashes the messages that `next` gives, with their numbers, until it gives none; hands number and digest of each to
@@ -64,11 +64,6 @@ pub(crate) fn sha256_from<'a>(
     hash_all(kernel, &mut Whole { next, done });
 }
 
-/// Places for so many digests.
-fn no_digests(count: usize) -> Vec<Digest> {
-    vec![Digest::from_bytes([0; Digest::LEN]); count]
-}
-
 /// Messages that are in memory from their first byte to their last.
 struct Whole<N, D> {
     next: N,
@@ -76,7 +71,9 @@ struct Whole<N, D> {
 }
 
 impl<'a, N: FnMut() -> Option<(usize, &'a [u8])>, D: FnMut(usize, Digest)> Work<'a> for Whole<N, D> {
-    fn next(&mut self) -> Option<Message<'a>> {
+    type Slot = usize;
+
+    fn next(&mut self) -> Option<Message<'a, usize>> {
         let (number, message) = (self.next)()?;
         Some(Message::whole(number, message))
     }
@@ -91,10 +88,10 @@ impl<'a, N: FnMut() -> Option<(usize, &'a [u8])>, D: FnMut(usize, Digest)> Work<
 /// ```
 /// use membrane_codec::{ManyHasher, sha256};
 ///
-/// let mut hashers = [ManyHasher::new(), ManyHasher::new()];
-/// ManyHasher::update(&mut hashers, &[b"the first", b"the second, "]);
-/// ManyHasher::update(&mut hashers, &[b"", b"goes on"]);
-/// assert_eq!(ManyHasher::finalize(&hashers), [sha256(b"the first"), sha256(b"the second, goes on")]);
+/// let (mut one, mut another) = (ManyHasher::new(), ManyHasher::new());
+/// ManyHasher::update([(&mut one, &b"the first"[..]), (&mut another, b"the second, ")]);
+/// ManyHasher::update([(&mut another, &b"goes on"[..])]);
+/// assert_eq!(ManyHasher::finalize([&one, &another]), [sha256(b"the first"), sha256(b"the second, goes on")]);
 /// ```
 #[derive(Clone)]
 pub struct ManyHasher {
@@ -116,36 +113,44 @@ impl ManyHasher {
         self.total_len
     }
 
-    /// Appends to each hasher's message the piece of the same place. Pieces may be empty and of different lengths. In one
+    /// Appends to each hasher's message the piece that comes with it. Pieces may be empty and of different lengths. In one
     /// thread.
     ///
-    /// Cost: as [`sha256_many`], without any allocation; up to 63 bytes per hasher are copied. Pieces given first are
-    /// started first: with the longest first, the lanes stay full longest.
+    /// The lanes are full while there are pieces, and all pieces are hashed when this returns. So give several times
+    /// [`Kernel::lanes`] of them, the longest first, or as many of equal length as there are lanes.
+    ///
+    /// Cost: as [`sha256_many`](crate::sha256_many), without any allocation; up to 63 bytes per hasher are copied.
     ///
     /// # Panics
-    /// When there are not as many pieces as hashers.
-    pub fn update<H: BorrowMut<Self>, P: AsRef<[u8]>>(hashers: &mut [H], pieces: &[P]) {
-        Self::update_with(Kernel::default(), hashers, pieces);
+    /// Not by itself. When `pieces` does, the hashers that it has given are spoilt.
+    pub fn update<'a>(pieces: impl IntoIterator<Item = (&'a mut Self, &'a [u8])>) {
+        Self::update_with(Kernel::default(), pieces);
     }
 
     /// As [`ManyHasher::update`], with a kernel of the caller's choice.
     ///
     /// # Panics
     /// As [`ManyHasher::update`].
-    pub fn update_with<H: BorrowMut<Self>, P: AsRef<[u8]>>(kernel: Kernel, hashers: &mut [H], pieces: &[P]) {
-        assert_eq!(hashers.len(), pieces.len(), "one piece for each hasher");
-        hash_all(kernel, &mut Pieces { hashers, pieces, number: 0 });
+    pub fn update_with<'a>(kernel: Kernel, pieces: impl IntoIterator<Item = (&'a mut Self, &'a [u8])>) {
+        hash_all(kernel, &mut Pieces(pieces.into_iter()));
     }
 
-    /// The digest of each hasher's message. In one thread.
-    pub fn finalize<H: Borrow<Self>>(hashers: &[H]) -> Vec<Digest> {
-        let mut ends = Ends { hashers, number: 0, digests: no_digests(hashers.len()) };
-        hash_all(Kernel::default(), &mut ends);
+    /// The digest of each hasher's message, in the order in which they are given. In one thread.
+    ///
+    /// Cost: one or two blocks for each; allocates the result.
+    pub fn finalize<'a>(hashers: impl IntoIterator<Item = &'a Self>) -> Vec<Digest> {
+        Self::finalize_with(Kernel::default(), hashers)
+    }
+
+    /// As [`ManyHasher::finalize`], with a kernel of the caller's choice.
+    pub fn finalize_with<'a>(kernel: Kernel, hashers: impl IntoIterator<Item = &'a Self>) -> Vec<Digest> {
+        let mut ends = Ends { hashers: hashers.into_iter(), digests: Vec::new() };
+        hash_all(kernel, &mut ends);
         ends.digests
     }
 
     /// Takes a piece; gives the blocks that it completes, if any. Their state is to come back before the next piece.
-    fn take<'a>(&mut self, slot: usize, mut piece: &'a [u8]) -> Option<Message<'a>> {
+    fn take<'a>(&'a mut self, mut piece: &'a [u8]) -> Option<Message<'a, &'a mut Self>> {
         // A message of 2^64 bytes and more wraps; see the padding.
         self.total_len = self.total_len.wrapping_add(piece.len() as u64);
         let mut first = None;
@@ -162,7 +167,8 @@ impl ManyHasher {
         let (body, rest) = split_blocks(piece);
         self.rest[..rest.len()].copy_from_slice(rest);
         self.rest_len = rest.len();
-        (first.is_some() || !body.is_empty()).then(|| Message::middle(slot, self.state, first.as_ref(), body))
+        let state = self.state;
+        (first.is_some() || !body.is_empty()).then(|| Message::middle(self, state, first.as_ref(), body))
     }
 }
 
@@ -179,42 +185,35 @@ impl fmt::Debug for ManyHasher {
 }
 
 /// The next piece of several messages.
-struct Pieces<'h, 'a, H, P> {
-    hashers: &'h mut [H],
-    pieces: &'a [P],
-    number: usize,
-}
+struct Pieces<I>(I);
 
-impl<'a, H: BorrowMut<ManyHasher>, P: AsRef<[u8]>> Work<'a> for Pieces<'_, 'a, H, P> {
-    fn next(&mut self) -> Option<Message<'a>> {
-        loop {
-            let number = self.number;
-            let piece = self.pieces.get(number)?;
-            self.number += 1;
-            if let Some(message) = self.hashers[number].borrow_mut().take(number, piece.as_ref()) {
-                return Some(message);
-            }
-        }
+impl<'a, I: Iterator<Item = (&'a mut ManyHasher, &'a [u8])>> Work<'a> for Pieces<I> {
+    type Slot = &'a mut ManyHasher;
+
+    fn next(&mut self) -> Option<Message<'a, Self::Slot>> {
+        self.0.find_map(|(hasher, piece)| hasher.take(piece))
     }
 
-    fn done(&mut self, number: usize, state: State) {
-        self.hashers[number].borrow_mut().state = state;
+    fn done(&mut self, hasher: Self::Slot, state: State) {
+        hasher.state = state;
     }
 }
 
 /// The ends of several messages.
-struct Ends<'h, H> {
-    hashers: &'h [H],
-    number: usize,
+struct Ends<I> {
+    hashers: I,
     digests: Vec<Digest>,
 }
 
-impl<'a, H: Borrow<ManyHasher>> Work<'a> for Ends<'_, H> {
-    fn next(&mut self) -> Option<Message<'a>> {
-        let hasher = self.hashers.get(self.number)?.borrow();
+impl<'a, I: Iterator<Item = &'a ManyHasher>> Work<'a> for Ends<I> {
+    type Slot = usize;
+
+    fn next(&mut self) -> Option<Message<'a, usize>> {
+        let hasher = self.hashers.next()?;
         let rest = &hasher.rest[..hasher.rest_len];
-        self.number += 1;
-        Some(Message::last(self.number - 1, hasher.state, &[], rest, hasher.total_len))
+        let number = self.digests.len();
+        self.digests.push(Digest::from_bytes([0; Digest::LEN]));
+        Some(Message::last(number, hasher.state, &[], rest, hasher.total_len))
     }
 
     fn done(&mut self, number: usize, state: State) {

@@ -1,6 +1,7 @@
 //! The verifier of batches: reads every frame, hands the payloads to the lanes of one or several threads, the longest
 //! first, and puts the verdicts back in order.
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -80,8 +81,11 @@ impl<'v> BatchVerifier<'v> {
         self
     }
 
-    /// Whether to stop at the first failure, a damaged frame or a finding. Frames that then have no verdict are
-    /// [`Verdict::Skipped`]; there may be further failures among those that have.
+    /// Whether to stop at the first failure, a damaged frame or a finding.
+    ///
+    /// Structure and identity of all frames are read first; when one is at fault, no payload is hashed. Else hashing ends
+    /// with the payloads that are in a lane when the first fails. Frames without a verdict are [`Verdict::Skipped`]; more
+    /// than one may have failed by then.
     pub fn stop_at_first_failure(mut self, stop: bool) -> Self {
         self.stop_at_first_failure = stop;
         self
@@ -93,14 +97,15 @@ impl<'v> BatchVerifier<'v> {
         self
     }
 
-    /// At most this many threads, of those of the pool that the caller runs in. 0 is taken for 1.
+    /// At most this many threads, of those of the pool that the caller runs in. 0 is taken for 1. Takes the place of
+    /// [`BatchVerifier::pool`].
     #[cfg(feature = "rayon")]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Threads::AtMost(threads.max(1));
         self
     }
 
-    /// The threads of this pool instead of rayon's global one.
+    /// The threads of this pool instead of rayon's global one. Takes the place of [`BatchVerifier::threads`].
     #[cfg(feature = "rayon")]
     pub fn pool(mut self, pool: &'v rayon::ThreadPool) -> Self {
         self.threads = Threads::Of(pool);
@@ -132,10 +137,9 @@ impl<'v> BatchVerifier<'v> {
     /// As [`BatchVerifier::verify`].
     pub fn verify_in_this_thread<'a, B: AsRef<[u8]>>(&self, frames: &'a [B]) -> Batch<'a> {
         self.check_keys(frames.len());
-        let parsed: Vec<_> = frames.iter().map(|frame| UnverifiedFrame::parse(frame.as_ref())).collect();
-        let queue = Queue::new(self, &parsed);
-        let digests = if queue.stopped() { Vec::new() } else { queue.work() };
-        self.conclude(frames, parsed, [digests])
+        let read: Vec<_> = frames.iter().map(read).collect();
+        let digests = Queue::new(self, &read, 1).work(0);
+        self.conclude(frames, read, [digests])
     }
 
     #[cfg(feature = "rayon")]
@@ -146,18 +150,15 @@ impl<'v> BatchVerifier<'v> {
         const MIN_FRAMES_PER_TASK: usize = 64;
 
         self.check_keys(frames.len());
-        let parsed: Vec<_> = frames
-            .par_iter()
-            .with_min_len(MIN_FRAMES_PER_TASK.max(frames.len().div_ceil(threads)))
-            .map(|frame| UnverifiedFrame::parse(frame.as_ref()))
-            .collect();
-        let queue = Queue::new(self, &parsed);
-        let digests: Vec<Vec<_>> = match queue.stopped() {
-            true => Vec::new(),
-            // Each takes the next payload whenever one of its lanes is free, so none is done long before the others.
-            false => (0..threads).into_par_iter().with_max_len(1).map(|_| queue.work()).collect(),
+        let threads = threads.min(rayon::current_num_threads());
+        let read: Vec<_> =
+            frames.par_iter().with_min_len(MIN_FRAMES_PER_TASK.max(frames.len().div_ceil(threads))).map(read).collect();
+        let queue = Queue::new(self, &read, threads);
+        let digests: Vec<_> = match queue.tasks {
+            1 => vec![queue.work(0)],
+            tasks => (0..tasks).into_par_iter().with_max_len(1).map(|task| queue.work(task)).collect(),
         };
-        self.conclude(frames, parsed, digests)
+        self.conclude(frames, read, digests)
     }
 
     fn check_keys(&self, frames: usize) {
@@ -179,65 +180,82 @@ impl<'v> BatchVerifier<'v> {
     fn conclude<'a, B: AsRef<[u8]>>(
         &self,
         frames: &'a [B],
-        parsed: Vec<Result<UnverifiedFrame<'a>, Error>>,
+        mut read: Vec<Read<'a>>,
         digests: impl IntoIterator<Item = Vec<(usize, Digest)>>,
     ) -> Batch<'a> {
-        let mut digest_of = alloc::vec![None; frames.len()];
         for (number, digest) in digests.into_iter().flatten() {
-            digest_of[number] = Some(digest);
+            if let Ok((_, place)) = &mut read[number] {
+                *place = Some(digest);
+            }
         }
         let mut report = BatchReport::default();
-        let conclude = |(number, parsed): (usize, Result<UnverifiedFrame<'a>, Error>)| {
-            let verdict = match (parsed, digest_of[number]) {
-                (Err(error), _) => Verdict::Damaged(error),
-                (Ok(_), None) => Verdict::Skipped,
-                (Ok(frame), Some(digest)) => match frame.conclude(digest) {
+        let conclude = |(number, read): (usize, Read<'a>)| {
+            let verdict = match read {
+                Err(error) => Verdict::Damaged(error),
+                Ok((_, None)) => Verdict::Skipped,
+                Ok((frame, Some(digest))) => match frame.conclude(digest) {
                     Ok(frame) => Verdict::Sound(frame),
                     Err(error) => Verdict::Damaged(error),
                 },
             };
-            let findings =
-                verdict.sound().map(|frame| self.verifier(number).findings(frame.identity(), frame.payload_digest()));
-            report.count(number, frames[number].as_ref().len(), &verdict, findings.unwrap_or_default().iter());
+            let verifier = self.verifier(number);
+            let found = verdict.sound().map(|frame| verifier.findings(frame.identity(), frame.payload_digest()));
+            report.count(number, frames[number].as_ref().len(), &verdict, found.unwrap_or_default());
             verdict
         };
-        let verdicts = parsed.into_iter().enumerate().map(conclude).collect();
+        // In place: a frame that was read takes no less room than a verdict.
+        let verdicts = read.into_iter().enumerate().map(conclude).collect();
         Batch { verdicts, report }
     }
 }
 
-/// The payloads of a batch, for as many threads as want to hash them.
+/// A frame of which structure and identity were read, and later the digest of its payload; or why not.
+type Read<'a> = Result<(UnverifiedFrame<'a>, Option<Digest>), Error>;
+
+fn read<B: AsRef<[u8]>>(frame: &B) -> Read<'_> {
+    UnverifiedFrame::parse(frame.as_ref()).map(|frame| (frame, None))
+}
+
+/// The payloads of a batch, for the tasks that hash them.
 struct Queue<'q, 'a> {
     verifier: &'q BatchVerifier<'q>,
-    parsed: &'q [Result<UnverifiedFrame<'a>, Error>],
-    /// The numbers of the frames to hash, the longest payload's first.
+    read: &'q [Read<'a>],
+    tasks: usize,
+    /// The numbers of the frames to hash, the longest payload's first: whoever has a free lane takes the next.
     order: Vec<usize>,
     next: AtomicUsize,
+    /// Few frames are dealt out beforehand instead, or the first task would fill its lanes and leave the others none.
+    dealt: Option<Vec<Vec<usize>>>,
     stop: AtomicBool,
 }
 
 impl<'q, 'a> Queue<'q, 'a> {
-    fn new(verifier: &'q BatchVerifier<'q>, parsed: &'q [Result<UnverifiedFrame<'a>, Error>]) -> Self {
-        let payload_len = |number: usize| parsed[number].as_ref().map_or(0, |frame| frame.payload().len());
-        let mut order = longest_first(parsed.len(), payload_len);
-        order.retain(|number| parsed[*number].is_ok());
-        let stop = verifier.stop_at_first_failure && order.len() < parsed.len();
-        Self { verifier, parsed, order, next: AtomicUsize::new(0), stop: AtomicBool::new(stop) }
+    /// Up to so many frames a lane are few.
+    const FEW: usize = 4;
+
+    fn new(verifier: &'q BatchVerifier<'q>, read: &'q [Read<'a>], threads: usize) -> Self {
+        let payload_len = |number: usize| read[number].as_ref().map_or(0, |(frame, _)| frame.payload().len());
+        let order: Vec<_> = longest_first(read.len(), payload_len).filter(|number| read[*number].is_ok()).collect();
+        let stop = verifier.stop_at_first_failure && order.len() < read.len();
+        let tasks = threads.min(order.len()).max(1);
+        let few = order.len() / verifier.kernel.lanes() / tasks < Self::FEW;
+        let dealt = (tasks > 1 && few).then(|| deal(&order, tasks, payload_len));
+        Self { verifier, read, tasks, order, next: AtomicUsize::new(0), dealt, stop: AtomicBool::new(stop) }
     }
 
-    fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Hashes payloads until there are no more; gives their numbers and digests.
-    fn work(&self) -> Vec<(usize, Digest)> {
-        let mut digests = Vec::new();
+    /// Hashes payloads until there are no more for this task; gives their numbers and digests.
+    fn work(&self, task: usize) -> Vec<(usize, Digest)> {
+        let mut digests = Vec::with_capacity(self.order.len().div_ceil(self.tasks));
+        let mut own = self.dealt.as_ref().map(|dealt| dealt[task].iter());
         let next = || {
-            if self.stopped() {
+            if self.stop.load(Ordering::Relaxed) {
                 return None;
             }
-            let number = *self.order.get(self.next.fetch_add(1, Ordering::Relaxed))?;
-            let frame = self.parsed[number].as_ref().ok()?;
+            let number = match &mut own {
+                Some(own) => *own.next()?,
+                None => *self.order.get(self.next.fetch_add(1, Ordering::Relaxed))?,
+            };
+            let (frame, _) = self.read[number].as_ref().ok()?;
             Some((number, frame.payload()))
         };
         sha256_from(self.verifier.kernel, next, |number, digest| {
@@ -250,9 +268,22 @@ impl<'q, 'a> Queue<'q, 'a> {
     }
 
     fn fails(&self, number: usize, digest: Digest) -> bool {
-        self.parsed[number].as_ref().is_ok_and(|frame| match frame.conclude(digest) {
+        self.read[number].as_ref().is_ok_and(|(frame, _)| match frame.conclude(digest) {
             Ok(frame) => !self.verifier.verifier(number).findings(frame.identity(), digest).is_empty(),
             Err(_) => true,
         })
     }
+}
+
+/// Deals frames, the longest first, to the task that has least to hash so far.
+fn deal(order: &[usize], tasks: usize, payload_len: impl Fn(usize) -> usize) -> Vec<Vec<usize>> {
+    let mut dealt = vec![Vec::new(); tasks];
+    let mut load = vec![0_u128; tasks];
+    for &number in order {
+        let least = (0..tasks).min_by_key(|task| load[*task]).unwrap_or(0);
+        dealt[least].push(number);
+        // An empty payload has its padding to be hashed.
+        load[least] += payload_len(number) as u128 + 1;
+    }
+    dealt
 }

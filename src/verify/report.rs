@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::error::{Error, ErrorClass, Reason};
-use crate::frame::{Finding, VerifiedFrame};
+use crate::frame::{Finding, Findings, VerifiedFrame};
 
 /// What was found of one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Verdict<'a> {
     Sound(VerifiedFrame<'a>),
     /// The first check that failed.
     Damaged(Error),
-    /// Not looked at any more: another frame failed, and the batch was to stop there.
+    /// Structure and identity hold, the payload was not hashed: another frame failed, and the batch was to stop there.
     Skipped,
 }
 
@@ -52,7 +52,8 @@ pub struct BatchReport {
     sound: u64,
     skipped: u64,
     bytes: u64,
-    damaged: Vec<(Reason, u64)>,
+    /// By reason, in the order of [`Reason::ALL`].
+    damaged: [u64; Reason::ALL.len()],
     findings: Vec<(usize, Finding)>,
 }
 
@@ -64,7 +65,12 @@ impl BatchReport {
 
     /// How many frames are damaged.
     pub fn damaged(&self) -> u64 {
-        self.damaged.iter().map(|(_, count)| count).sum()
+        self.damaged.iter().sum()
+    }
+
+    /// The reasons for which frames are damaged, in the order of the checks, and how many for each.
+    pub fn damage(&self) -> impl Iterator<Item = (Reason, u64)> + '_ {
+        Reason::ALL.iter().copied().zip(self.damaged).filter(|(_, count)| *count > 0)
     }
 
     /// How many frames were not looked at, the batch having stopped before.
@@ -74,12 +80,12 @@ impl BatchReport {
 
     /// How many frames are damaged in this class.
     pub fn damaged_in(&self, class: ErrorClass) -> u64 {
-        self.damaged.iter().filter(|(reason, _)| reason.class() == class).map(|(_, count)| count).sum()
+        self.damage().filter(|(reason, _)| reason.class() == class).map(|(_, count)| count).sum()
     }
 
     /// How many frames are damaged for this reason.
     pub fn damaged_by(&self, reason: Reason) -> u64 {
-        self.damaged.iter().find(|(counted, _)| *counted == reason).map_or(0, |(_, count)| *count)
+        self.damage().find(|(counted, _)| *counted == reason).map_or(0, |(_, count)| count)
     }
 
     /// The lengths of all frames that have a verdict, in bytes.
@@ -94,29 +100,23 @@ impl BatchReport {
 
     /// Whether every frame is sound and nothing was found beyond the contract.
     pub fn all_well(&self) -> bool {
-        self.damaged.is_empty() && self.skipped == 0 && self.findings.is_empty()
+        self.damaged() == 0 && self.skipped == 0 && self.findings.is_empty()
     }
 
     /// Counts the verdict on frame `number`, which has `len` bytes, and what was found of it.
-    pub(super) fn count(
-        &mut self,
-        number: usize,
-        len: usize,
-        verdict: &Verdict<'_>,
-        findings: impl Iterator<Item = Finding>,
-    ) {
+    pub(super) fn count(&mut self, number: usize, len: usize, verdict: &Verdict<'_>, findings: Findings) {
         match verdict {
             Verdict::Skipped => {
                 self.skipped += 1;
                 return;
             }
             Verdict::Sound(_) => self.sound += 1,
-            Verdict::Damaged(error) => match self.damaged.iter_mut().find(|(reason, _)| *reason == error.reason()) {
-                Some((_, count)) => *count += 1,
-                None => self.damaged.push((error.reason(), 1)),
-            },
+            Verdict::Damaged(error) => {
+                let counts = self.damaged.iter_mut().zip(Reason::ALL);
+                counts.filter(|(_, reason)| **reason == error.reason()).for_each(|(count, _)| *count += 1);
+            }
         }
         self.bytes += len as u64;
-        self.findings.extend(findings.map(|finding| (number, finding)));
+        self.findings.extend(findings.iter().map(|finding| (number, finding)));
     }
 }

@@ -17,39 +17,47 @@ pub(super) const LANES: usize = 8;
 /// From here on, eight lanes with idle ones among them are faster than one message after another.
 const MIN_BUSY_LANES: usize = 3;
 
-pub(super) fn compress(states: &mut [State], blocks: &[&[u8]]) {
+/// # Safety
+/// The processor must have AVX2.
+pub(super) unsafe fn compress(states: &mut [State], blocks: &[&[u8]]) {
     if states.len() < MIN_BUSY_LANES {
         return single::compress(states, blocks);
     }
     // Idle lanes hash the first message once more, for nobody.
     let mut lanes = [State::default(); LANES];
-    let mut data = [blocks[0]; LANES];
+    let mut data = [blocks[0].as_chunks().0; LANES];
     lanes[..states.len()].copy_from_slice(states);
-    data[..blocks.len()].copy_from_slice(blocks);
-    // SAFETY: whoever picks this kernel has seen that the processor has AVX2.
+    for (data, blocks) in data.iter_mut().zip(blocks) {
+        *data = blocks.as_chunks().0;
+    }
+    // SAFETY: the processor has AVX2, by the caller.
     unsafe { compress8(&mut lanes, data) };
     states.copy_from_slice(&lanes[..states.len()]);
 }
 
 #[target_feature(enable = "avx2")]
-fn compress8(states: &mut [State; LANES], mut data: [&[u8]; LANES]) {
-    let mut state = transpose(states.map(|state| load(bytes_of(&state))));
-    while data.iter().all(|lane| lane.len() >= BLOCK_LEN) {
+fn compress8(states: &mut [State; LANES], data: [&[[u8; BLOCK_LEN]]; LANES]) {
+    let mut rows = [_mm256_setzero_si256(); LANES];
+    for (row, state) in rows.iter_mut().zip(&*states) {
+        *row = load(zerocopy::transmute_ref!(state));
+    }
+    let mut state = transpose(rows);
+    let blocks = data.iter().map(|lane| lane.len()).min().unwrap_or(0);
+    for at in 0..blocks {
         // One half of the block of every lane, then the other: vector i holds word i of all lanes.
         let mut w = [_mm256_setzero_si256(); 16];
-        let half = |at: usize| transpose(data.map(|lane| big_endian(load(chunk(lane, at)))));
-        w[..8].copy_from_slice(&half(0));
-        w[8..].copy_from_slice(&half(32));
+        for (half, w) in w.as_chunks_mut().0.iter_mut().enumerate() {
+            for (row, lane) in rows.iter_mut().zip(data) {
+                let halves: &[[u8; BLOCK_LEN / 2]; 2] = zerocopy::transmute_ref!(&lane[at]);
+                *row = big_endian(load(&halves[half]));
+            }
+            *w = transpose(rows);
+        }
         state = block(state, w);
-        data = data.map(|lane| &lane[BLOCK_LEN..]);
     }
     for (out, lane) in states.iter_mut().zip(transpose(state)) {
-        let mut words = [0; 32];
         // SAFETY: 32 bytes are there to be written; no alignment is needed.
-        unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), lane) };
-        for (word, bytes) in out.iter_mut().zip(words.as_chunks().0) {
-            *word = u32::from_le_bytes(*bytes);
-        }
+        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), lane) };
     }
 }
 
@@ -130,15 +138,6 @@ fn small_sigma0(x: __m256i) -> __m256i {
 #[target_feature(enable = "avx2")]
 fn small_sigma1(x: __m256i) -> __m256i {
     xor3(rotate_right::<17, 15>(x), rotate_right::<19, 13>(x), _mm256_srli_epi32::<10>(x))
-}
-
-/// 32 bytes of a lane; the caller has seen that they are there.
-fn chunk(lane: &[u8], at: usize) -> &[u8; 32] {
-    lane[at..].first_chunk().unwrap_or(&[0; 32])
-}
-
-fn bytes_of(state: &State) -> &[u8; 32] {
-    zerocopy::transmute_ref!(state)
 }
 
 #[inline]

@@ -12,15 +12,19 @@
 //! | [`single`] | 1 | nothing: sha2, with what it finds |
 //! | [`portable`] | 1 | nothing: the model that reads like FIPS 180-4 |
 
-#[cfg(target_arch = "x86_64")]
+#![allow(unsafe_code, reason = "the kernels ask for instructions that are known to be there only here")]
+
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 mod avx2;
 mod portable;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 mod sha_ni;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 mod sha_ni_avx512;
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
+mod sha_registers;
 mod single;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 mod unit_bound;
 
 /// The eight working variables between two blocks, a to h (FIPS 180-4, section 6.2).
@@ -31,6 +35,9 @@ pub(super) const BLOCK_LEN: usize = 64;
 
 /// The most lanes that any kernel has.
 pub(super) const MAX_LANES: usize = 8;
+
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
+const _: () = assert!(sha_ni_avx512::LANES <= MAX_LANES && sha_ni::LANES <= MAX_LANES && avx2::LANES <= MAX_LANES);
 
 /// The state before the first block (FIPS 180-4, section 5.3.3).
 pub(super) const INITIAL: State =
@@ -51,11 +58,11 @@ static ROUND_CONSTANTS: RoundConstants = RoundConstants([
     0xc67178f2,
 ]);
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 cpufeatures::new!(cpu_has_sha_ni, "sha", "sse4.1", "ssse3", "avx");
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 cpufeatures::new!(cpu_has_avx512, "avx512f", "avx512bw", "avx512vl");
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 cpufeatures::new!(cpu_has_avx2, "avx2");
 
 /// A way to hash several messages at once. The default is the fastest that this processor has.
@@ -71,11 +78,11 @@ pub struct Kernel(Kind);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
     ShaNiAvx512,
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
     ShaNi,
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
     Avx2,
     Single,
     Portable,
@@ -85,11 +92,11 @@ impl Kernel {
     /// The kernels that this processor can run, the fastest first.
     pub fn available() -> impl Iterator<Item = Self> {
         let kinds = [
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
             (cpu_has_sha_ni::get() && cpu_has_avx512::get()).then_some(Kind::ShaNiAvx512),
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
             cpu_has_sha_ni::get().then_some(Kind::ShaNi),
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
             cpu_has_avx2::get().then_some(Kind::Avx2),
             Some(Kind::Single),
             Some(Kind::Portable),
@@ -100,11 +107,11 @@ impl Kernel {
     /// The name: `sha_ni_avx512`, `sha_ni`, `avx2`, `single` or `portable`.
     pub const fn name(self) -> &'static str {
         match self.0 {
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
             Kind::ShaNiAvx512 => "sha_ni_avx512",
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
             Kind::ShaNi => "sha_ni",
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
             Kind::Avx2 => "avx2",
             Kind::Single => "single",
             Kind::Portable => "portable",
@@ -114,11 +121,11 @@ impl Kernel {
     /// How many messages it advances at once.
     pub const fn lanes(self) -> usize {
         match self.0 {
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
             Kind::ShaNiAvx512 => sha_ni_avx512::LANES,
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
             Kind::ShaNi => sha_ni::LANES,
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
             Kind::Avx2 => avx2::LANES,
             Kind::Single | Kind::Portable => 1,
         }
@@ -128,9 +135,10 @@ impl Kernel {
     /// there is no such unit. For the bench `sha_unit_bound`.
     #[doc(hidden)]
     pub fn run_sha_unit(blocks: usize) -> bool {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
         if cpu_has_sha_ni::get() {
-            unit_bound::four_lanes(blocks);
+            // SAFETY: just asked.
+            unsafe { unit_bound::four_lanes(blocks) };
             return true;
         }
         let _ = blocks;
@@ -143,12 +151,15 @@ impl Kernel {
         debug_assert_eq!(states.len(), blocks.len());
         debug_assert!(blocks.iter().all(|lane| lane.len() == blocks[0].len() && lane.len() % BLOCK_LEN == 0));
         match self.0 {
-            #[cfg(target_arch = "x86_64")]
-            Kind::ShaNiAvx512 => sha_ni_avx512::compress(states, blocks),
-            #[cfg(target_arch = "x86_64")]
-            Kind::ShaNi => sha_ni::compress(states, blocks),
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => avx2::compress(states, blocks),
+            #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
+            // SAFETY: a `Kind` of this sort is made in `available` alone, when the processor has what it needs.
+            Kind::ShaNiAvx512 => unsafe { sha_ni_avx512::compress(states, blocks) },
+            #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
+            // SAFETY: a `Kind` of this sort is made in `available` alone, when the processor has what it needs.
+            Kind::ShaNi => unsafe { sha_ni::compress(states, blocks) },
+            #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
+            // SAFETY: a `Kind` of this sort is made in `available` alone, when the processor has what it needs.
+            Kind::Avx2 => unsafe { avx2::compress(states, blocks) },
             Kind::Single => single::compress(states, blocks),
             Kind::Portable => portable::compress(states, blocks),
         }

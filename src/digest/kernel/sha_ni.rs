@@ -12,40 +12,29 @@
 
 use core::arch::asm;
 
+use super::sha_registers::{BIG_ENDIAN, Registers, add_state, load_state, store_state};
 use super::{BLOCK_LEN, ROUND_CONSTANTS, State, single};
 
 pub(super) const LANES: usize = 4;
 
-pub(super) fn compress(states: &mut [State], blocks: &[&[u8]]) {
+/// # Safety
+/// The processor must have SHA, SSE4.1, SSSE3 and AVX.
+pub(super) unsafe fn compress(states: &mut [State], blocks: &[&[u8]]) {
     // As wide as there are lanes, so that none hashes for nobody.
     match (states, blocks) {
-        ([a, b, c, d], &[wa, wb, wc, wd]) => compress4([a, b, c, d], [wa, wb, wc, wd]),
-        ([a, b, c], &[wa, wb, wc]) => compress3([a, b, c], [wa, wb, wc]),
-        ([a, b], &[wa, wb]) => compress2([a, b], [wa, wb]),
-        (states, blocks) => single::compress(states, blocks),
-    }
-}
-
-/// States as the instructions want them: f, e, b, a of a lane in one register, h, g, d, c in the other.
-#[repr(align(64))]
-pub(super) struct Registers<const LANES: usize>([[u32; 8]; LANES]);
-
-impl<const LANES: usize> Registers<LANES> {
-    pub(super) fn from_states(states: &[&mut State; LANES]) -> Self {
-        Self(core::array::from_fn(|lane| {
-            let [a, b, c, d, e, f, g, h] = *states[lane];
-            [f, e, b, a, h, g, d, c]
-        }))
-    }
-
-    pub(super) fn into_states(self, states: &mut [&mut State; LANES]) {
-        for (state, [f, e, b, a, h, g, d, c]) in states.iter_mut().zip(self.0) {
-            **state = [a, b, c, d, e, f, g, h];
+        ([a, b, c, d], &[wa, wb, wc, wd]) => {
+            // SAFETY: the processor has what is enabled there, by the caller.
+            unsafe { compress4([a, b, c, d], [wa, wb, wc, wd]) }
         }
-    }
-
-    pub(super) fn as_mut_ptr(&mut self) -> *mut [u32; 8] {
-        self.0.as_mut_ptr()
+        ([a, b, c], &[wa, wb, wc]) => {
+            // SAFETY: as above.
+            unsafe { compress3([a, b, c], [wa, wb, wc]) }
+        }
+        ([a, b], &[wa, wb]) => {
+            // SAFETY: as above.
+            unsafe { compress2([a, b], [wa, wb]) }
+        }
+        (states, blocks) => single::compress(states, blocks),
     }
 }
 
@@ -53,48 +42,14 @@ impl<const LANES: usize> Registers<LANES> {
 #[repr(align(64))]
 struct Schedule<const LANES: usize>([[u32; 16]; LANES]);
 
-/// Reverses the bytes of each of four words.
-#[repr(align(16))]
-pub(super) struct ByteOrder(pub(super) [u8; 16]);
-
-pub(super) static BIG_ENDIAN: ByteOrder = ByteOrder([3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12]);
-
 // The pieces of assembly. `lane` numbers the lane, `ab` and `cd` are the registers of its state, `new` that of its newest
 // schedule words; `w0` to `w3` say where in its schedule the quadruples of this step lie, the oldest first. xmm0 holds
 // words and constants for two rounds, as sha256rnds2 will have it; xmm1 and xmm2 are free.
 
-/// Loads the state of a lane.
-macro_rules! load_state {
+/// Reads the block's sixteen words.
+macro_rules! read_block {
     ($lane:literal $ab:literal $cd:literal $new:literal) => {
         concat!(
-            "vmovdqa xmm",
-            $ab,
-            ", [{states} + 32*",
-            $lane,
-            "]\n",
-            "vmovdqa xmm",
-            $cd,
-            ", [{states} + 32*",
-            $lane,
-            " + 16]\n",
-        )
-    };
-}
-
-/// Keeps the state for the addition at the block's end, and reads the block's sixteen words.
-macro_rules! begin_block {
-    ($lane:literal $ab:literal $cd:literal $new:literal) => {
-        concat!(
-            "vmovdqa [{states} + 32*",
-            $lane,
-            "], xmm",
-            $ab,
-            "\n",
-            "vmovdqa [{states} + 32*",
-            $lane,
-            " + 16], xmm",
-            $cd,
-            "\n",
             "vmovdqu xmm1, [{data",
             $lane,
             "}]\n",
@@ -216,46 +171,6 @@ macro_rules! rounds {
     };
 }
 
-/// Adds the state from before the block.
-macro_rules! end_block {
-    ($lane:literal $ab:literal $cd:literal $new:literal) => {
-        concat!(
-            "vpaddd xmm",
-            $ab,
-            ", xmm",
-            $ab,
-            ", [{states} + 32*",
-            $lane,
-            "]\n",
-            "vpaddd xmm",
-            $cd,
-            ", xmm",
-            $cd,
-            ", [{states} + 32*",
-            $lane,
-            " + 16]\n",
-        )
-    };
-}
-
-/// Stores the state of a lane.
-macro_rules! store_state {
-    ($lane:literal $ab:literal $cd:literal $new:literal) => {
-        concat!(
-            "vmovdqa [{states} + 32*",
-            $lane,
-            "], xmm",
-            $ab,
-            "\n",
-            "vmovdqa [{states} + 32*",
-            $lane,
-            " + 16], xmm",
-            $cd,
-            "\n",
-        )
-    };
-}
-
 /// One piece for each lane, with the registers that are the lane's.
 macro_rules! each_of_2 {
     ($piece:ident $($step:tt)*) => {
@@ -279,6 +194,7 @@ macro_rules! each_of_4 {
 /// A kernel of one width.
 macro_rules! kernel {
     ($name:ident, $lanes:literal, $each:ident, $($data:ident $index:literal),*) => {
+        #[target_feature(enable = "sha,sse4.1,ssse3,avx")]
         fn $name(mut states: [&mut State; $lanes], data: [&[u8]; $lanes]) {
             let blocks = data.iter().map(|lane| lane.len() / BLOCK_LEN).min().unwrap_or(0);
             if blocks == 0 {
@@ -286,16 +202,19 @@ macro_rules! kernel {
             }
             let mut registers = Registers::from_states(&states);
             let mut schedule = Schedule([[0; 16]; $lanes]);
-            // SAFETY: whoever picks this kernel has seen that the processor has SHA, SSE4.1, SSSE3 and AVX. The code reads
-            // `blocks` blocks of 64 bytes from each lane, which has as many; it writes `registers` and `schedule` within
-            // their bounds (32 and 64 bytes per lane), reads the constants within theirs, and touches no other memory and
-            // no stack. What needs alignment has it by its type. All registers that it changes are named.
+            // SAFETY: the features enabled here cover all instructions. The code reads `blocks` blocks of 64 bytes from each
+            // lane, which has as many; it reads and writes `registers` and `schedule` within their bounds (32 and 64 bytes
+            // per lane), reads the round constants and the byte order within theirs, and touches no other memory and no
+            // stack. What needs alignment has it by its type. Registers that it changes are named (a name stands for the
+            // whole vector register); flags count as changed unless said otherwise.
             unsafe {
                 asm!(
+                    // The SHA instructions have only the old encoding, which is slow beside dirty upper halves.
                     "vzeroupper",
                     $each!(load_state),
                     "2:",
-                    $each!(begin_block),
+                    $each!(store_state),
+                    $each!(read_block),
                     $each!(rounds_and_schedule, 0, 0 1 2),
                     $each!(rounds_and_schedule, 1, 1 2 3),
                     $each!(rounds_and_schedule, 2, 2 3 0),
@@ -312,7 +231,7 @@ macro_rules! kernel {
                     $each!(rounds, 13, 1),
                     $each!(rounds, 14, 2),
                     $each!(rounds, 15, 3),
-                    $each!(end_block),
+                    $each!(add_state),
                     "dec {blocks}",
                     "jnz 2b",
                     $each!(store_state),
@@ -321,7 +240,7 @@ macro_rules! kernel {
                     states = in(reg) registers.as_mut_ptr(),
                     schedule = in(reg) schedule.0.as_mut_ptr(),
                     constants = in(reg) ROUND_CONSTANTS.0.as_ptr(),
-                    byte_order = in(reg) BIG_ENDIAN.0.as_ptr(),
+                    byte_order = in(reg) BIG_ENDIAN.as_ptr(),
                     out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
                     out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
                     out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,

@@ -8,23 +8,28 @@
 
 use core::arch::asm;
 
-use super::sha_ni::{self, BIG_ENDIAN, Registers};
-use super::{BLOCK_LEN, ROUND_CONSTANTS, State};
+use super::sha_registers::{BIG_ENDIAN, Registers, add_state, load_state, store_state};
+use super::{BLOCK_LEN, ROUND_CONSTANTS, State, sha_ni};
 
 pub(super) const LANES: usize = 4;
 
-pub(super) fn compress(states: &mut [State], blocks: &[&[u8]]) {
+/// # Safety
+/// The processor must have SHA, SSE4.1, SSSE3, AVX, and AVX-512 F, BW and VL.
+pub(super) unsafe fn compress(states: &mut [State], blocks: &[&[u8]]) {
     match (states, blocks) {
         ([a, b, c, d], &[wa, wb, wc, wd]) => {
-            // SAFETY: whoever picks this kernel has seen that the processor has AVX-512 F, BW and VL.
+            // SAFETY: the processor has what is enabled there, by the caller.
             unsafe { compress4([a, b, c, d], [wa, wb, wc, wd]) }
         }
         ([a, b, c], &[wa, wb, wc]) => {
             // SAFETY: as above.
             unsafe { compress3([a, b, c], [wa, wb, wc]) }
         }
-        // Two lanes wait for their own rounds, wherever the schedule lies.
-        (states, blocks) => sha_ni::compress(states, blocks),
+        (states, blocks) => {
+            // Two lanes wait for their own rounds, wherever the schedule lies.
+            // SAFETY: the processor has what it asks for, by the caller.
+            unsafe { sha_ni::compress(states, blocks) }
+        }
     }
 }
 
@@ -32,38 +37,10 @@ pub(super) fn compress(states: &mut [State], blocks: &[&[u8]]) {
 // schedule, the oldest quadruple first. xmm0 holds words and constants for two rounds, as sha256rnds2 will have it; xmm1 to
 // xmm3 are free.
 
-/// Loads the state of a lane.
-macro_rules! load_state {
+/// Reads the block's sixteen words.
+macro_rules! read_block {
     ($lane:literal $ab:literal $cd:literal, $w0:literal $w1:literal $w2:literal $w3:literal) => {
         concat!(
-            "vmovdqa xmm",
-            $ab,
-            ", [{states} + 32*",
-            $lane,
-            "]\n",
-            "vmovdqa xmm",
-            $cd,
-            ", [{states} + 32*",
-            $lane,
-            " + 16]\n",
-        )
-    };
-}
-
-/// Keeps the state for the addition at the block's end, and reads the block's sixteen words.
-macro_rules! begin_block {
-    ($lane:literal $ab:literal $cd:literal, $w0:literal $w1:literal $w2:literal $w3:literal) => {
-        concat!(
-            "vmovdqa [{states} + 32*",
-            $lane,
-            "], xmm",
-            $ab,
-            "\n",
-            "vmovdqa [{states} + 32*",
-            $lane,
-            " + 16], xmm",
-            $cd,
-            "\n",
             "vmovdqu xmm1, [{data",
             $lane,
             "}]\n",
@@ -163,46 +140,6 @@ macro_rules! rounds {
     };
 }
 
-/// Adds the state from before the block.
-macro_rules! end_block {
-    ($lane:literal $ab:literal $cd:literal, $w0:literal $w1:literal $w2:literal $w3:literal) => {
-        concat!(
-            "vpaddd xmm",
-            $ab,
-            ", xmm",
-            $ab,
-            ", [{states} + 32*",
-            $lane,
-            "]\n",
-            "vpaddd xmm",
-            $cd,
-            ", xmm",
-            $cd,
-            ", [{states} + 32*",
-            $lane,
-            " + 16]\n",
-        )
-    };
-}
-
-/// Stores the state of a lane.
-macro_rules! store_state {
-    ($lane:literal $ab:literal $cd:literal, $w0:literal $w1:literal $w2:literal $w3:literal) => {
-        concat!(
-            "vmovdqa [{states} + 32*",
-            $lane,
-            "], xmm",
-            $ab,
-            "\n",
-            "vmovdqa [{states} + 32*",
-            $lane,
-            " + 16], xmm",
-            $cd,
-            "\n",
-        )
-    };
-}
-
 /// One piece for each lane, with the registers that are the lane's; the last argument turns the schedule by as many
 /// quadruples as steps were taken.
 macro_rules! each_of_3 {
@@ -237,23 +174,26 @@ macro_rules! each_of_4 {
 /// A kernel of one width.
 macro_rules! kernel {
     ($name:ident, $lanes:literal, $each:ident, $($data:ident $index:literal),*) => {
-        #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+        #[target_feature(enable = "sha,sse4.1,ssse3,avx512f,avx512bw,avx512vl")]
         fn $name(mut states: [&mut State; $lanes], data: [&[u8]; $lanes]) {
             let blocks = data.iter().map(|lane| lane.len() / BLOCK_LEN).min().unwrap_or(0);
             if blocks == 0 {
                 return;
             }
             let mut registers = Registers::from_states(&states);
-            // SAFETY: whoever picks this kernel has seen that the processor has SHA, and the features enabled here. The
-            // code reads `blocks` blocks of 64 bytes from each lane, which has as many; it reads and writes `registers`
-            // within their bounds (32 bytes per lane), reads the constants within theirs, and touches no other memory and
-            // no stack. What needs alignment has it by its type. All registers that it changes are named.
+            // SAFETY: the features enabled here cover all instructions. The code reads `blocks` blocks of 64 bytes from each
+            // lane, which has as many; it reads and writes `registers` within their bounds (32 bytes per lane), reads the
+            // round constants and the byte order within theirs, and touches no other memory and no stack. What needs
+            // alignment has it by its type. Registers that it changes are named (a name stands for the whole vector
+            // register); flags count as changed unless said otherwise.
             unsafe {
                 asm!(
+                    // The SHA instructions have only the old encoding, which is slow beside dirty upper halves.
                     "vzeroupper",
                     $each!(load_state, 0),
                     "2:",
-                    $each!(begin_block, 0),
+                    $each!(store_state, 0),
+                    $each!(read_block, 0),
                     $each!(rounds_and_schedule, 0, 0),
                     $each!(rounds_and_schedule, 1, 1),
                     $each!(rounds_and_schedule, 2, 2),
@@ -270,7 +210,7 @@ macro_rules! kernel {
                     $each!(rounds, 1, 13),
                     $each!(rounds, 2, 14),
                     $each!(rounds, 3, 15),
-                    $each!(end_block, 0),
+                    $each!(add_state, 0),
                     "dec {blocks}",
                     "jnz 2b",
                     $each!(store_state, 0),
@@ -278,7 +218,7 @@ macro_rules! kernel {
                     blocks = inout(reg) blocks => _,
                     states = in(reg) registers.as_mut_ptr(),
                     constants = in(reg) ROUND_CONSTANTS.0.as_ptr(),
-                    byte_order = in(reg) BIG_ENDIAN.0.as_ptr(),
+                    byte_order = in(reg) BIG_ENDIAN.as_ptr(),
                     out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
                     out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
                     out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,

@@ -31,14 +31,18 @@ macro_rules! step {
     };
 }
 
-/// Does the SHA unit's work for `blocks` blocks of four messages. The caller has seen that the processor has the unit.
-pub(super) fn four_lanes(blocks: usize) {
+/// Does the SHA unit's work for `blocks` blocks of four messages.
+///
+/// # Safety
+/// The processor must have SHA, and AVX.
+pub(super) unsafe fn four_lanes(blocks: usize) {
     if blocks == 0 {
         return;
     }
-    // SAFETY: the processor has the instructions, by the caller; they touch no memory, and every register is named.
+    // SAFETY: the processor has the instructions, by the caller; they touch no memory, and registers are named.
     unsafe {
         asm!(
+            "vzeroupper",
             "2:",
             step!(), step!(), step!(), step!(), step!(), step!(), step!(), step!(), step!(), step!(), step!(), step!(),
             last_step!(), last_step!(), last_step!(), last_step!(),
