@@ -12,8 +12,8 @@ use super::kernel::{BLOCK_LEN, INITIAL, MAX_LANES, State};
 
 /// A message, or a piece of one, on its way through a lane.
 pub(super) struct Message<'a, Slot> {
-    /// Where its last state goes.
-    slot: Slot,
+    /// Where its last state goes; taken when it does.
+    slot: Option<Slot>,
     state: State,
     /// The whole blocks that lie in the buffer.
     body: &'a [u8],
@@ -34,7 +34,7 @@ impl<'a, Slot> Message<'a, Slot> {
     /// What ends a message of `total_len` bytes of which `state` has seen all before `body` and `rest`.
     pub(super) fn last(slot: Slot, state: State, body: &'a [u8], rest: &[u8], total_len: u64) -> Self {
         let (edge, edge_end) = padding(rest, total_len);
-        Self { slot, state, body, edge, edge_at: 0, edge_end, edge_comes_first: false }
+        Self { slot: Some(slot), state, body, edge, edge_at: 0, edge_end, edge_comes_first: false }
     }
 
     /// Blocks in the middle of a message: one that was put together from two pieces, and those that lie in `body`.
@@ -44,7 +44,7 @@ impl<'a, Slot> Message<'a, Slot> {
             edge[..BLOCK_LEN].copy_from_slice(first);
         }
         let edge_end = if first.is_some() { BLOCK_LEN as u8 } else { 0 };
-        Self { slot, state, body, edge, edge_at: 0, edge_end, edge_comes_first: true }
+        Self { slot: Some(slot), state, body, edge, edge_at: 0, edge_end, edge_comes_first: true }
     }
 
     /// The blocks that come next and lie in one piece; empty at the end.
@@ -124,11 +124,13 @@ pub(super) fn hash_all<'a, W: Work<'a>>(kernel: Kernel, work: &mut W) {
             let Some(message) = &mut lanes[at] else { continue };
             message.advance(len);
             if message.run().is_empty() {
+                if let Some(slot) = message.slot.take() {
+                    work.done(slot, states[at]);
+                }
                 busy -= 1;
-                lanes.swap(at, busy);
-                states.swap(at, busy);
-                if let Some(message) = lanes[busy].take() {
-                    work.done(message.slot, states[busy]);
+                if at < busy {
+                    lanes.swap(at, busy);
+                    states.swap(at, busy);
                 }
             }
         }
