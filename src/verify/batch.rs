@@ -1,13 +1,13 @@
-//! The verifier of batches: reads every frame, hands the payloads to the lanes of one or several threads, the longest
-//! first, and puts the verdicts back in order.
+//! The verifier of batches: hands frames to the lanes of one or several threads, the longest first, and puts the verdicts
+//! back in order.
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::RefCell;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::{Batch, BatchReport, Verdict};
 use crate::digest::{Digest, Kernel, longest_first, sha256_from};
-use crate::error::Error;
 use crate::frame::{UnverifiedFrame, Verifier};
 
 /// Verifies `frames`, each exactly one frame, on all cores; see [`BatchVerifier::verify`].
@@ -81,11 +81,9 @@ impl<'v> BatchVerifier<'v> {
         self
     }
 
-    /// Whether to stop at the first failure, a damaged frame or a finding.
-    ///
-    /// Structure and identity of all frames are read first; when one is at fault, no payload is hashed. Else hashing ends
-    /// with the payloads that are in a lane when the first fails. Frames without a verdict are [`Verdict::Skipped`]; more
-    /// than one may have failed by then.
+    /// Whether to stop at the first failure, a damaged frame or a finding. Nothing more is started then; what is in a lane
+    /// is finished, and may fail as well. Frames that were not started are [`Verdict::Skipped`]. The longest are started
+    /// first.
     pub fn stop_at_first_failure(mut self, stop: bool) -> Self {
         self.stop_at_first_failure = stop;
         self
@@ -137,28 +135,36 @@ impl<'v> BatchVerifier<'v> {
     /// As [`BatchVerifier::verify`].
     pub fn verify_in_this_thread<'a, B: AsRef<[u8]>>(&self, frames: &'a [B]) -> Batch<'a> {
         self.check_keys(frames.len());
-        let read: Vec<_> = frames.iter().map(read).collect();
-        let digests = Queue::new(self, &read, 1).work(0);
-        self.conclude(frames, read, [digests])
+        let queue = Queue::new(self, frames, 1);
+        let mut verdicts = vec![Verdict::Skipped; frames.len()];
+        let report = queue.work(0, |number, verdict| verdicts[number] = verdict);
+        Batch { verdicts, report: report.in_order(frames.len()) }
     }
 
     #[cfg(feature = "rayon")]
     fn verify_on<'a, B: AsRef<[u8]> + Sync>(&self, threads: usize, frames: &'a [B]) -> Batch<'a> {
         use rayon::prelude::*;
 
-        /// Fewer frames than this are read faster than handed to another thread.
-        const MIN_FRAMES_PER_TASK: usize = 64;
-
-        self.check_keys(frames.len());
         let threads = threads.min(rayon::current_num_threads());
-        let read: Vec<_> =
-            frames.par_iter().with_min_len(MIN_FRAMES_PER_TASK.max(frames.len().div_ceil(threads))).map(read).collect();
-        let queue = Queue::new(self, &read, threads);
-        let digests: Vec<_> = match queue.tasks {
-            1 => vec![queue.work(0)],
-            tasks => (0..tasks).into_par_iter().with_max_len(1).map(|task| queue.work(task)).collect(),
+        let queue = Queue::new(self, frames, threads);
+        if queue.tasks == 1 {
+            return self.verify_in_this_thread(frames);
+        }
+        self.check_keys(frames.len());
+        let work = |task| {
+            let mut verdicts = Vec::with_capacity(frames.len().div_ceil(queue.tasks));
+            let report = queue.work(task, |number, verdict| verdicts.push((number, verdict)));
+            (verdicts, report)
         };
-        self.conclude(frames, read, digests)
+        let done: Vec<_> = (0..queue.tasks).into_par_iter().with_max_len(1).map(work).collect();
+
+        let mut batch = Batch { verdicts: vec![Verdict::Skipped; frames.len()], report: BatchReport::default() };
+        for (verdicts, report) in done {
+            verdicts.into_iter().for_each(|(number, verdict)| batch.verdicts[number] = verdict);
+            batch.report.merge(report);
+        }
+        batch.report = batch.report.in_order(frames.len());
+        batch
     }
 
     fn check_keys(&self, frames: usize) {
@@ -175,53 +181,15 @@ impl<'v> BatchVerifier<'v> {
             None => verifier,
         }
     }
-
-    /// Puts digests and frames together.
-    fn conclude<'a, B: AsRef<[u8]>>(
-        &self,
-        frames: &'a [B],
-        mut read: Vec<Read<'a>>,
-        digests: impl IntoIterator<Item = Vec<(usize, Digest)>>,
-    ) -> Batch<'a> {
-        for (number, digest) in digests.into_iter().flatten() {
-            if let Ok((_, place)) = &mut read[number] {
-                *place = Some(digest);
-            }
-        }
-        let mut report = BatchReport::default();
-        let conclude = |(number, read): (usize, Read<'a>)| {
-            let verdict = match read {
-                Err(error) => Verdict::Damaged(error),
-                Ok((_, None)) => Verdict::Skipped,
-                Ok((frame, Some(digest))) => match frame.conclude(digest) {
-                    Ok(frame) => Verdict::Sound(frame),
-                    Err(error) => Verdict::Damaged(error),
-                },
-            };
-            let verifier = self.verifier(number);
-            let found = verdict.sound().map(|frame| verifier.findings(frame.identity(), frame.payload_digest()));
-            report.count(number, frames[number].as_ref().len(), &verdict, found.unwrap_or_default());
-            verdict
-        };
-        // In place: a frame that was read takes no less room than a verdict.
-        let verdicts = read.into_iter().enumerate().map(conclude).collect();
-        Batch { verdicts, report }
-    }
 }
 
-/// A frame of which structure and identity were read, and later the digest of its payload; or why not.
-type Read<'a> = Result<(UnverifiedFrame<'a>, Option<Digest>), Error>;
-
-fn read<B: AsRef<[u8]>>(frame: &B) -> Read<'_> {
-    UnverifiedFrame::parse(frame.as_ref()).map(|frame| (frame, None))
-}
-
-/// The payloads of a batch, for the tasks that hash them.
-struct Queue<'q, 'a> {
+/// The frames of a batch, for the tasks that verify them.
+struct Queue<'q, 'a, B> {
     verifier: &'q BatchVerifier<'q>,
-    read: &'q [Read<'a>],
+    frames: &'a [B],
+    #[cfg(feature = "rayon")]
     tasks: usize,
-    /// The numbers of the frames to hash, the longest payload's first: whoever has a free lane takes the next.
+    /// The numbers of the frames, the longest first: whoever has a free lane takes the next.
     order: Vec<usize>,
     next: AtomicUsize,
     /// Few frames are dealt out beforehand instead, or the first task would fill its lanes and leave the others none.
@@ -229,61 +197,101 @@ struct Queue<'q, 'a> {
     stop: AtomicBool,
 }
 
-impl<'q, 'a> Queue<'q, 'a> {
+impl<'q, 'a, B: AsRef<[u8]>> Queue<'q, 'a, B> {
     /// Up to so many frames a lane are few.
     const FEW: usize = 4;
 
-    fn new(verifier: &'q BatchVerifier<'q>, read: &'q [Read<'a>], threads: usize) -> Self {
-        let payload_len = |number: usize| read[number].as_ref().map_or(0, |(frame, _)| frame.payload().len());
-        let order: Vec<_> = longest_first(read.len(), payload_len).filter(|number| read[*number].is_ok()).collect();
-        let stop = verifier.stop_at_first_failure && order.len() < read.len();
-        let tasks = threads.min(order.len()).max(1);
-        let few = order.len() / verifier.kernel.lanes() / tasks < Self::FEW;
-        let dealt = (tasks > 1 && few).then(|| deal(&order, tasks, payload_len));
-        Self { verifier, read, tasks, order, next: AtomicUsize::new(0), dealt, stop: AtomicBool::new(stop) }
+    fn new(verifier: &'q BatchVerifier<'q>, frames: &'a [B], threads: usize) -> Self {
+        // All but a few hundred bytes of a frame are payload.
+        let len = |number: usize| frames[number].as_ref().len();
+        let order: Vec<_> = longest_first(frames.len(), len).collect();
+        let tasks = threads.min(frames.len()).max(1);
+        let few = frames.len() / verifier.kernel.lanes() / tasks < Self::FEW;
+        let dealt = (tasks > 1 && few).then(|| deal(&order, tasks, len));
+        Self {
+            verifier,
+            frames,
+            #[cfg(feature = "rayon")]
+            tasks,
+            order,
+            next: AtomicUsize::new(0),
+            dealt,
+            stop: AtomicBool::new(false),
+        }
     }
 
-    /// Hashes payloads until there are no more for this task; gives their numbers and digests.
-    fn work(&self, task: usize) -> Vec<(usize, Digest)> {
-        let mut digests = Vec::with_capacity(self.order.len().div_ceil(self.tasks));
+    /// Verifies frames until there are no more for this task; hands each verdict to `give`.
+    ///
+    /// A frame is read when its payload is about to be hashed, and its trailer compared right after: each comes into the
+    /// cache once.
+    fn work(&self, task: usize, give: impl FnMut(usize, Verdict<'a>)) -> BatchReport {
         let mut own = self.dealt.as_ref().map(|dealt| dealt[task].iter());
+        let mut take = || match &mut own {
+            Some(own) => own.next().copied(),
+            None => self.order.get(self.next.fetch_add(1, Ordering::Relaxed)).copied(),
+        };
+        let verdicts = RefCell::new(Verdicts { give, report: BatchReport::default() });
+        let in_lanes = RefCell::new(Vec::with_capacity(self.verifier.kernel.lanes()));
         let next = || {
-            if self.stop.load(Ordering::Relaxed) {
-                return None;
+            while !self.stop.load(Ordering::Relaxed) {
+                let number = take()?;
+                match UnverifiedFrame::parse(self.frames[number].as_ref()) {
+                    Ok(frame) => {
+                        in_lanes.borrow_mut().push((number, frame));
+                        return Some((number, frame.payload()));
+                    }
+                    Err(error) => self.settle(&verdicts, number, Verdict::Damaged(error)),
+                }
             }
-            let number = match &mut own {
-                Some(own) => *own.next()?,
-                None => *self.order.get(self.next.fetch_add(1, Ordering::Relaxed))?,
-            };
-            let (frame, _) = self.read[number].as_ref().ok()?;
-            Some((number, frame.payload()))
+            None
         };
         sha256_from(self.verifier.kernel, next, |number, digest| {
-            if self.verifier.stop_at_first_failure && self.fails(number, digest) {
-                self.stop.store(true, Ordering::Relaxed);
+            let mut in_lanes = in_lanes.borrow_mut();
+            if let Some(at) = in_lanes.iter().position(|(in_lane, _)| *in_lane == number) {
+                let (_, frame) = in_lanes.swap_remove(at);
+                let verdict = match frame.conclude(digest) {
+                    Ok(frame) => Verdict::Sound(frame),
+                    Err(error) => Verdict::Damaged(error),
+                };
+                self.settle(&verdicts, number, verdict);
             }
-            digests.push((number, digest));
         });
-        digests
+        verdicts.into_inner().report
     }
 
-    fn fails(&self, number: usize, digest: Digest) -> bool {
-        self.read[number].as_ref().is_ok_and(|(frame, _)| match frame.conclude(digest) {
-            Ok(frame) => !self.verifier.verifier(number).findings(frame.identity(), digest).is_empty(),
-            Err(_) => true,
-        })
+    /// Counts a verdict and gives it on; a failure stops the batch, where that was asked for.
+    fn settle<G: FnMut(usize, Verdict<'a>)>(
+        &self,
+        verdicts: &RefCell<Verdicts<G>>,
+        number: usize,
+        verdict: Verdict<'a>,
+    ) {
+        let verifier = self.verifier.verifier(number);
+        let findings = verdict.sound().map(|frame| verifier.findings(frame.identity(), frame.payload_digest()));
+        let findings = findings.unwrap_or_default();
+        if self.verifier.stop_at_first_failure && (verdict.error().is_some() || !findings.is_empty()) {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        let Verdicts { give, report } = &mut *verdicts.borrow_mut();
+        report.count(number, self.frames[number].as_ref().len(), &verdict, findings);
+        give(number, verdict);
     }
 }
 
+/// Where one task's verdicts go.
+struct Verdicts<G> {
+    give: G,
+    report: BatchReport,
+}
+
 /// Deals frames, the longest first, to the task that has least to hash so far.
-fn deal(order: &[usize], tasks: usize, payload_len: impl Fn(usize) -> usize) -> Vec<Vec<usize>> {
+fn deal(order: &[usize], tasks: usize, len: impl Fn(usize) -> usize) -> Vec<Vec<usize>> {
     let mut dealt = vec![Vec::new(); tasks];
     let mut load = vec![0_u128; tasks];
     for &number in order {
         let least = (0..tasks).min_by_key(|task| load[*task]).unwrap_or(0);
         dealt[least].push(number);
-        // An empty payload has its padding to be hashed.
-        load[least] += payload_len(number) as u128 + 1;
+        load[least] += len(number) as u128;
     }
     dealt
 }

@@ -14,7 +14,7 @@ pub enum Verdict<'a> {
     Sound(VerifiedFrame<'a>),
     /// The first check that failed.
     Damaged(Error),
-    /// Structure and identity hold, the payload was not hashed: another frame failed, and the batch was to stop there.
+    /// Not looked at: another frame failed before, and the batch was to stop there.
     Skipped,
 }
 
@@ -106,17 +106,31 @@ impl BatchReport {
     /// Counts the verdict on frame `number`, which has `len` bytes, and what was found of it.
     pub(super) fn count(&mut self, number: usize, len: usize, verdict: &Verdict<'_>, findings: Findings) {
         match verdict {
-            Verdict::Skipped => {
-                self.skipped += 1;
-                return;
-            }
             Verdict::Sound(_) => self.sound += 1,
             Verdict::Damaged(error) => {
                 let counts = self.damaged.iter_mut().zip(Reason::ALL);
                 counts.filter(|(_, reason)| **reason == error.reason()).for_each(|(count, _)| *count += 1);
             }
+            // Counted at the end: whatever else there is none of.
+            Verdict::Skipped => return,
         }
         self.bytes += len as u64;
         self.findings.extend(findings.iter().map(|finding| (number, finding)));
+    }
+
+    /// Adds what another task counted.
+    #[cfg(feature = "rayon")]
+    pub(super) fn merge(&mut self, other: Self) {
+        self.sound += other.sound;
+        self.bytes += other.bytes;
+        self.damaged.iter_mut().zip(other.damaged).for_each(|(count, other)| *count += other);
+        self.findings.extend(other.findings);
+    }
+
+    /// The report on all `frames`: findings in their order, and how many have no verdict.
+    pub(super) fn in_order(mut self, frames: usize) -> Self {
+        self.findings.sort_by_key(|(number, _)| *number);
+        self.skipped = frames as u64 - self.sound - self.damaged();
+        self
     }
 }
