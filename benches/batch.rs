@@ -3,14 +3,13 @@
 
 #![allow(missing_docs, reason = "criterion_group! makes undocumented items")]
 
+mod sample;
+
 use std::hint::black_box;
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use membrane_codec::{
-    BatchVerifier, Dtype, HeadRange, InclusiveRange, Kernel, PayloadIdentity, canonicalize, parse_canonical, sha256,
-    sha256_many, sha256_many_with,
-};
+use membrane_codec::{BatchVerifier, Kernel, parse_canonical, sha256_many, sha256_many_with};
 use rand::{RngExt, SeedableRng};
 use sha2::Digest;
 
@@ -92,22 +91,21 @@ fn batch_kernels(criterion: &mut Criterion) {
 }
 
 fn frames(payload_len: usize) -> Vec<Vec<u8>> {
-    let frame = |payload: Vec<u8>| {
-        let identity = PayloadIdentity {
-            payload_hash: sha256(&payload).into(),
-            model_id: "meta-llama/Llama-3.1-8B-Instruct".into(),
-            model_revision: "0e9e39f249a16976918f6564b8830bc894c89659".into(),
-            tokenizer_name: "meta-llama/Llama-3.1-8B-Instruct".into(),
-            tokenizer_revision: "main".into(),
-            layer_range: InclusiveRange::new(0, 31).expect("a range"),
-            head_range: HeadRange::All,
-            token_span: InclusiveRange::new(4096, 4351).expect("a range"),
-            dtype: Dtype::Bfloat16,
-            shape: [1, 32, 8, 256, 128].try_into().expect("a shape"),
-        };
-        canonicalize(&identity, &payload).expect("a small identity")
-    };
-    equal_messages(payload_len).into_iter().map(frame).collect()
+    equal_messages(payload_len).iter().map(|payload| sample::frame_of(payload)).collect()
+}
+
+/// How cost grows with the number of frames, in one thread.
+fn batch_count(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("batch_count");
+    let frames = frames(4096);
+    for count in [1, 2, 4, 16, 256, 4096] {
+        let frames = &frames[..count];
+        group.throughput(Throughput::Bytes(frames.iter().map(|frame| frame.len() as u64).sum()));
+        group.bench_function(BenchmarkId::from_parameter(count), |bencher| {
+            bencher.iter(|| BatchVerifier::new().verify_in_this_thread(black_box(frames)));
+        });
+    }
+    group.finish();
 }
 
 fn batch_threads(criterion: &mut Criterion) {
@@ -175,5 +173,14 @@ fn read_bandwidth(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, batch_equal, batch_uneven, batch_kernels, batch_threads, sha_unit_bound, read_bandwidth);
+criterion_group!(
+    benches,
+    batch_equal,
+    batch_uneven,
+    batch_kernels,
+    batch_threads,
+    batch_count,
+    sha_unit_bound,
+    read_bandwidth
+);
 criterion_main!(benches);

@@ -3,12 +3,12 @@
 
 #![allow(missing_docs, reason = "criterion_group! makes undocumented items")]
 
+mod sample;
+
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use membrane_codec::{
-    Dtype, Frame, HeadRange, IdentityView, InclusiveRange, PayloadIdentity, canonicalize, parse_canonical, sha256,
-};
+use membrane_codec::{Frame, IdentityView, PayloadIdentity, parse_canonical, sha256};
 use serde::Deserialize;
 
 /// The peer: what an embedder would write with serde_json, as fast as it gets there. Borrowed strings, no `Vec`.
@@ -29,19 +29,7 @@ struct Typed<'a> {
 
 fn frame(payload_len: usize) -> Vec<u8> {
     let payload: Vec<u8> = (0..payload_len).map(|at| (at * 31 + at / 251) as u8).collect();
-    let identity = PayloadIdentity {
-        payload_hash: sha256(&payload).into(),
-        model_id: "meta-llama/Llama-3.1-8B-Instruct".into(),
-        model_revision: "0e9e39f249a16976918f6564b8830bc894c89659".into(),
-        tokenizer_name: "meta-llama/Llama-3.1-8B-Instruct".into(),
-        tokenizer_revision: "main".into(),
-        layer_range: InclusiveRange::new(0, 31).expect("a range"),
-        head_range: HeadRange::All,
-        token_span: InclusiveRange::new(4096, 4351).expect("a range"),
-        dtype: Dtype::Bfloat16,
-        shape: [1, 32, 8, 256, 128].try_into().expect("a shape"),
-    };
-    canonicalize(&identity, &payload).expect("a small identity")
+    sample::frame_of(&payload)
 }
 
 fn parse(criterion: &mut Criterion) {

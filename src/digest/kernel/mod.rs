@@ -12,7 +12,7 @@
 //! | [`single`] | 1 | nothing: sha2, with what it finds |
 //! | [`portable`] | 1 | nothing: the model that reads like FIPS 180-4 |
 
-#![allow(unsafe_code, reason = "the kernels ask for instructions that are known to be there only here")]
+#![allow(unsafe_code, reason = "kernels may run only where the processor was asked, and only this file asks")]
 
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 mod avx2;
