@@ -1,9 +1,11 @@
-//! SHA-256, the one hash of the format: [`sha256`] of a slice, [`Sha256`] in pieces, and [`Digest`], what both return.
+//! SHA-256, the one hash of the format: [`sha256`] of a slice, [`Sha256`] in pieces, [`sha256_many`] and [`ManyHasher`] of
+//! many messages at once, and [`Digest`], what all return.
 //!
 //! A frame's trailer is the first eight bytes of the SHA-256 of its payload, `payload_hash` is meant to be all
 //! thirty-two, and a fingerprint is the SHA-256 of the canonical identity JSON (specification, sections 1 and 3).
 //!
-//! Cost: one pass over the data, no allocation. The `backend` module alone decides which library hashes.
+//! Cost: one pass over the data, no allocation per message. `backend` alone decides which library hashes one message,
+//! `kernel` alone what hashes many; the last lane of many always goes through sha2.
 
 mod backend;
 mod kernel;

@@ -19,7 +19,7 @@ impl IdentityView<'_> {
 
     /// The canonical JSON form (contract, section 2): keys sorted, no white space, and every character outside
     /// U+0020..U+007E escaped, as `\"`, `\\`, `\n`, `\r`, `\t`, `\f` or `\b` where there is such an escape and as
-    /// `\uXXXX` in lower-case hexadecimal else, in surrogate pairs above U+FFFF.
+    /// `\u` and four lower-case hexadecimal digits else, in surrogate pairs above U+FFFF.
     ///
     /// Cost: one allocation of exactly the length.
     pub fn canonical_json(&self) -> String {
