@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use bytes::{BufMut, BytesMut};
 use membrane_codec::{
-    EncodeError, Frame, FrameWriter, Reason, canonicalize, encode, encoded_len, parse_canonical, sha256,
+    EncodeError, Frame, FrameHeader, FrameWriter, Reason, canonicalize, encode, encoded_len, parse_canonical, sha256,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -28,6 +28,18 @@ fn the_layout_of_the_specification_to_the_byte() {
     expected.extend(b"KV");
     expected.extend(&sha256(b"KV").as_bytes()[..8]);
     assert_eq!(canonicalize(&identity, b"KV"), Ok(expected));
+}
+
+#[test]
+fn a_header_shows_what_its_bytes_say_right_or_wrong() {
+    let bytes = [0xC0, 0xDE, 0x01, 0x04, 0x34, 0x12, 1, 2, 3, 4, 5, 6, 7, 8];
+    let header = FrameHeader::from_bytes(bytes);
+    assert_eq!((header.magic(), header.schema()), ([0xC0, 0xDE, 0x01, 0x04], 0x1234));
+    assert_eq!((header.reserved(), header.identity_len()), (0x0403_0201, 0x0807_0605));
+    assert_eq!(header.to_bytes(), bytes);
+    assert_eq!(header.check().expect_err("v4").reason(), Reason::OldVersion);
+    assert_eq!(*Frame::parse(&samples::frame_of(b"")).expect("sound").header(), FrameHeader::new(290));
+    assert_eq!(FrameHeader::new(290).check(), Ok(()));
 }
 
 #[test]
