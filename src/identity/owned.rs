@@ -141,29 +141,17 @@ struct Fields {
 
 impl From<Fields> for PayloadIdentity {
     fn from(fields: Fields) -> Self {
-        let Fields {
-            payload_hash,
-            model_id,
-            model_revision,
-            tokenizer_name,
-            tokenizer_revision,
-            layer_range,
-            head_range,
-            token_span,
-            dtype,
-            shape,
-        } = fields;
         Self {
-            payload_hash,
-            model_id,
-            model_revision,
-            tokenizer_name,
-            tokenizer_revision,
-            layer_range,
-            head_range,
-            token_span,
-            dtype,
-            shape,
+            payload_hash: fields.payload_hash,
+            model_id: fields.model_id,
+            model_revision: fields.model_revision,
+            tokenizer_name: fields.tokenizer_name,
+            tokenizer_revision: fields.tokenizer_revision,
+            layer_range: fields.layer_range,
+            head_range: fields.head_range,
+            token_span: fields.token_span,
+            dtype: fields.dtype,
+            shape: fields.shape,
         }
     }
 }

@@ -140,7 +140,7 @@ macro_rules! rounds {
     };
 }
 
-/// One piece for each lane, with the registers that are the lane's; the last argument turns the schedule by as many
+/// One piece for each lane, with the registers that are the lane's; the number before the step turns the schedule by as many
 /// quadruples as steps were taken.
 macro_rules! each_of_3 {
     ($piece:ident, 0 $($step:tt)*) => {
