@@ -12,6 +12,8 @@ mod encode;
 mod layout;
 mod owned;
 #[cfg(feature = "std")]
+mod pieces;
+#[cfg(feature = "std")]
 mod reader;
 mod verified;
 mod view;

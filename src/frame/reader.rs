@@ -7,9 +7,10 @@ use std::fmt;
 use std::io::{self, Read, Write};
 
 use super::layout::{self, FrameHeader};
+use super::pieces::{Remainder, check_identity_cap, check_identity_fits, parse_identity};
 use super::verified::{Findings, Verifier};
 use crate::digest::{Digest, Sha256};
-use crate::error::{Detail, Error};
+use crate::error::Error;
 use crate::format::{HEADER_LEN, PAYLOAD_LEN_LEN, TRAILER_LEN};
 use crate::identity::IdentityView;
 
@@ -294,114 +295,42 @@ impl<R: Read> FrameStream<R> {
     /// # Errors
     /// As [`FrameStream::verify`], and [`ReadError::Sink`].
     pub fn copy_payload<W: Write>(mut self, mut sink: W) -> Result<(W, Digest), ReadError> {
-        self.check_source_len()?;
+        let mut remainder = Remainder::new(self.header.identity_len(), self.payload_len);
+        if let Some(source_len) = self.options.source_len {
+            remainder.check_source_len(source_len)?;
+        }
         let mut hasher = Sha256::new();
-        let mut take = |piece: &[u8]| {
-            hasher.update(piece);
-            sink.write_all(piece).map_err(ReadError::Sink)
+        let mut take = |remainder: &mut Remainder, piece: &[u8]| {
+            let payload = remainder.take(piece);
+            hasher.update(payload);
+            sink.write_all(payload).map_err(ReadError::Sink)
         };
-
-        // At most 8: fits usize.
-        let payload_ahead = self.payload_len.min(TRAILER_LEN as u64) as usize;
-        take(&self.ahead[..payload_ahead])?;
-        let mut left = self.payload_len - payload_ahead as u64;
-        let mut buffer = vec![0; left.min(BUFFER_LEN) as usize];
-        while left > 0 {
-            let wanted = left.min(BUFFER_LEN) as usize;
-            let got = read_some(&mut self.source, &mut buffer[..wanted]).map_err(ReadError::Source)?;
-            if got == 0 {
-                // Payload is missing, so what was read ahead was payload: the whole trailer is missing too.
-                return Err(self.truncated(left.saturating_add(TRAILER_LEN as u64)));
+        take(&mut remainder, &self.ahead)?;
+        let mut buffer = vec![0; remainder.missing().min(BUFFER_LEN) as usize];
+        while remainder.missing() > 0 {
+            let wanted = remainder.missing().min(BUFFER_LEN) as usize;
+            match read_some(&mut self.source, &mut buffer[..wanted]).map_err(ReadError::Source)? {
+                0 => break,
+                got => take(&mut remainder, &buffer[..got])?,
             }
-            take(&buffer[..got])?;
-            left -= got as u64;
         }
-
-        let trailer = self.read_trailer(payload_ahead)?;
-        if !self.options.leave_rest {
-            self.check_nothing_follows()?;
+        if remainder.missing() == 0 && !self.options.leave_rest {
+            // Row 10, by one byte.
+            let mut next = [0];
+            let got = read_some(&mut self.source, &mut next).map_err(ReadError::Source)?;
+            remainder.take(&next[..got]);
         }
+        remainder.check_extent(self.options.source_len)?;
         let digest = hasher.finalize();
-        // Cannot overflow: this many bytes were read.
-        let trailer_offset = self.payload_offset() + self.payload_len;
-        layout::check_trailer(trailer, digest.trailer(), trailer_offset)?;
+        remainder.check_trailer(digest)?;
         sink.flush().map_err(ReadError::Sink)?;
         Ok((sink, digest))
-    }
-
-    /// The trailer: what was read ahead without being payload, and what is still in the source.
-    fn read_trailer(&mut self, payload_ahead: usize) -> Result<[u8; TRAILER_LEN], ReadError> {
-        let mut trailer = [0; TRAILER_LEN];
-        let (ahead, to_read) = trailer.split_at_mut(TRAILER_LEN - payload_ahead);
-        ahead.copy_from_slice(&self.ahead[payload_ahead..]);
-        let got = read_full(&mut self.source, to_read).map_err(ReadError::Source)?;
-        if got < to_read.len() {
-            let missing = to_read.len() - got;
-            return Err(self.truncated(missing as u64));
-        }
-        Ok(trailer)
-    }
-
-    /// Row 10, by one byte.
-    fn check_nothing_follows(&mut self) -> Result<(), ReadError> {
-        match read_some(&mut self.source, &mut [0]).map_err(ReadError::Source)? {
-            0 => Ok(()),
-            _ => {
-                // This many bytes were read: it fits.
-                let frame_len = self.frame_len() as u64;
-                Err(layout::trailing_bytes(frame_len, self.options.source_len.filter(|len| *len > frame_len)).into())
-            }
-        }
-    }
-
-    /// Row 9, where the source's length is known.
-    fn check_source_len(&self) -> Result<(), Error> {
-        match self.options.source_len {
-            Some(source_len) if self.frame_len() > source_len.into() => {
-                Err(layout::truncated(self.frame_len(), source_len))
-            }
-            _ => Ok(()),
-        }
     }
 
     fn with_checked_identity(self) -> Result<Self, ReadError> {
         self.identity()?;
         Ok(self)
     }
-
-    fn frame_len(&self) -> u128 {
-        layout::frame_len(self.header.identity_len(), self.payload_len)
-    }
-
-    /// Row 9: the source ended `missing` bytes before the frame.
-    fn truncated(&self, missing: u64) -> ReadError {
-        let frame_len = self.frame_len();
-        // What was read fits u64.
-        layout::truncated(frame_len, (frame_len - u128::from(missing)) as u64).into()
-    }
-}
-
-/// Row 6, for a source of `have` bytes.
-fn check_identity_fits(identity_len: u32, have: u64) -> Result<(), Error> {
-    if layout::shortest_frame_len(identity_len) <= have {
-        Ok(())
-    } else {
-        Err(layout::identity_does_not_fit(identity_len, have))
-    }
-}
-
-/// Row 6 as a stream applies it before it knows how much will come.
-fn check_identity_cap(identity_len: u32, cap: u32) -> Result<(), Error> {
-    if identity_len <= cap {
-        Ok(())
-    } else {
-        Err(Error::new(layout::IDENTITY_LEN_OFFSET, Detail::IdentityAboveCap { identity_len, cap }))
-    }
-}
-
-/// Rows 7 and 8.
-fn parse_identity(json: &[u8]) -> Result<IdentityView<'_>, Error> {
-    IdentityView::parse(json).map_err(|error| error.shifted(HEADER_LEN as u64))
 }
 
 /// The 14 bytes of a header, or as many as there are.
