@@ -42,6 +42,7 @@
 //! | read a frame in memory | [`Frame`] (structure first), [`parse_canonical`] (everything), [`OwnedFrame`] (shared buffers) |
 //! | ask for more than the format checks | [`Verifier`] |
 //! | verify many frames at once | [`verify_batch`], [`BatchVerifier`] |
+//! | verify whole directories of files | `scrub` (feature `scrub`) |
 //! | read a frame of any size from a stream | `FrameReader` (feature `std`) |
 //! | write a frame | [`canonicalize`], [`encode`], `FrameWriter` (feature `std`) |
 //! | say what a payload is | [`PayloadIdentity`], [`IdentityView`] |
@@ -52,9 +53,11 @@
 //!
 //! * `std` (default): streams over `std::io`. Without it the crate is `no_std` and needs `alloc`.
 //! * `rayon` (default): [`verify_batch`] works on several cores. Without it, in the calling thread.
+//! * `scrub`: the module `scrub`, which verifies files and directories (Unix).
 //! * `ring`: hash single messages with ring instead of sha2. PERF.md says where that pays.
 //!
-//! No global state but rayon's pool, and no threads but those in it, and both only where a page says so; unsafe code only in the kernels that hash many messages. Every type is `Send` and `Sync` where its parameters are.
+//! No global state but rayon's pool, no threads but those in it and those of a scrub, and all of them only where a page says
+//! so; unsafe code only in the kernels that hash many messages. Every type is `Send` and `Sync` where its parameters are.
 
 extern crate alloc;
 
@@ -63,6 +66,8 @@ mod error;
 mod format;
 mod frame;
 mod identity;
+#[cfg(all(unix, feature = "scrub"))]
+pub mod scrub;
 mod verify;
 
 pub use self::digest::{Digest, Kernel, ManyHasher, ParseDigestError, Sha256, sha256, sha256_many, sha256_many_with};

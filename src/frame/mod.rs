@@ -10,6 +10,8 @@
 
 mod encode;
 mod layout;
+#[cfg(all(unix, feature = "scrub"))]
+mod opening;
 mod owned;
 #[cfg(feature = "std")]
 mod pieces;
@@ -22,7 +24,11 @@ mod writer;
 
 pub use self::encode::{EncodeError, canonicalize, encode, encoded_len};
 pub use self::layout::FrameHeader;
+#[cfg(all(unix, feature = "scrub"))]
+pub(crate) use self::opening::{Opening, open_start};
 pub use self::owned::OwnedFrame;
+#[cfg(all(unix, feature = "scrub"))]
+pub(crate) use self::pieces::{Remainder, parse_identity};
 #[cfg(feature = "std")]
 pub use self::reader::{FrameReader, FrameStream, ReadError};
 pub(crate) use self::verified::UnverifiedFrame;

@@ -57,6 +57,7 @@ impl Remainder {
         }
     }
 
+    #[cfg(all(unix, feature = "scrub"))]
     pub(crate) const fn payload_len(&self) -> u64 {
         self.payload_len
     }
@@ -67,6 +68,7 @@ impl Remainder {
     }
 
     /// Whether something came after the frame's end: no verdict can change any more.
+    #[cfg(all(unix, feature = "scrub"))]
     pub(crate) const fn has_surplus(&self) -> bool {
         self.surplus
     }

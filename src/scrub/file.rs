@@ -1,0 +1,155 @@
+//! Reads one file in pieces and leaves the page cache as it was.
+//!
+//! Every read first asks for what is cached and nothing else. Where that is not all, the rest is requested, without
+//! reading ahead (or the next answer would be of no use), and read in a later round; its pages are let go as soon as they
+//! are copied. So pages that others keep cached stay, to the buffer's length, and no others come.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::FileType;
+
+use super::buffers::BUFFER_LEN;
+use super::platform::{self, Cached, advice};
+use super::tree::{Entry, FileStamp};
+
+/// Advice on a run of uncached pieces reaches back this far: a large page that lies across pieces goes only with both.
+const REACH_BACK: u64 = 8 * 1024 * 1024;
+
+/// What a path turned out to be.
+pub(super) enum Opened {
+    File(FrameFile),
+    Directory(OwnedFd),
+}
+
+/// A file that is being read.
+pub(super) struct FrameFile {
+    fd: OwnedFd,
+    stamp: FileStamp,
+    road: Road,
+    /// Nothing is read ahead of what is asked for.
+    no_readahead: bool,
+    /// Something of the current piece was not cached, from here on.
+    uncached_from: Option<u64>,
+    /// Where the run of uncached pieces begins that ends before the current one.
+    uncached_run: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Road {
+    /// Past the page cache.
+    Direct,
+    /// What is cached first.
+    Cached,
+    /// As the file system likes: it does not tell what is cached.
+    Plain,
+}
+
+/// What a read gave.
+pub(super) enum Piece {
+    /// So many bytes; 0 at the end of the file.
+    Read(usize),
+    /// Nothing yet: it is on its way.
+    OnItsWay,
+}
+
+impl FrameFile {
+    /// Opens what an entry names.
+    ///
+    /// # Errors
+    /// Those of opening, and for what is neither file nor directory.
+    pub(super) fn open(entry: &Entry, follow_links: bool, direct: bool) -> io::Result<Opened> {
+        let follow = follow_links || entry.was_asked_for();
+        let direct = direct && platform::KNOWS_DIRECT;
+        let mut road = if direct { Road::Direct } else { Road::Cached };
+        let fd = match platform::open_file(entry.base(), entry.name(), follow, direct) {
+            Err(error) if direct && platform::refuses_direct(&error) => {
+                road = Road::Cached;
+                platform::open_file(entry.base(), entry.name(), follow, false)?
+            }
+            opened => opened?,
+        };
+        let stat = platform::look_at_open(&fd)?;
+        match platform::kind(&stat) {
+            FileType::RegularFile => {}
+            FileType::Directory => return Ok(Opened::Directory(fd)),
+            _ => {
+                let advice = "is not a regular file; to read a pipe or a device, give it on standard input as -";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, advice));
+            }
+        }
+        let stamp = FileStamp::new(&stat);
+        Ok(Opened::File(Self { fd, stamp, road, no_readahead: false, uncached_from: None, uncached_run: None }))
+    }
+
+    pub(super) fn stamp(&self) -> FileStamp {
+        self.stamp
+    }
+
+    /// The file's length; files of the kernel's own state say 0 and mean nothing by it.
+    pub(super) fn known_len(&self) -> Option<u64> {
+        Some(self.stamp.len).filter(|len| *len > 0)
+    }
+
+    pub(super) fn is_direct(&self) -> bool {
+        self.road == Road::Direct
+    }
+
+    /// Whether somebody wrote to it since it was opened.
+    pub(super) fn changed(&self) -> bool {
+        platform::look_at_open(&self.fd).map_or(true, |stat| FileStamp::new(&stat) != self.stamp)
+    }
+
+    /// Reads into `buffer` from `offset` on. Without `wait`, only what does not have to be waited for.
+    ///
+    /// Past the page cache, `buffer` and `offset` are multiples of a page.
+    pub(super) fn read(&mut self, buffer: &mut [u8], offset: u64, wait: bool) -> io::Result<Piece> {
+        if self.road == Road::Cached && self.uncached_from.is_none() {
+            match platform::read_cached(self.fd.as_fd(), buffer, offset)? {
+                Cached::Read(got) => return Ok(Piece::Read(got)),
+                Cached::Unknown => self.road = Road::Plain,
+                Cached::Nothing => {
+                    self.uncached_from = Some(offset);
+                    self.request(offset, buffer.len());
+                    if !wait {
+                        return Ok(Piece::OnItsWay);
+                    }
+                }
+            }
+        }
+        match platform::read(self.fd.as_fd(), buffer, offset) {
+            Err(error) if self.road == Road::Direct && platform::refuses_direct(&error) => {
+                platform::read_through_cache(self.fd.as_fd())?;
+                self.road = Road::Cached;
+                self.read(buffer, offset, wait)
+            }
+            result => result.map(Piece::Read),
+        }
+    }
+
+    fn request(&mut self, offset: u64, len: usize) {
+        if !self.no_readahead && self.stamp.len > BUFFER_LEN as u64 {
+            advice::only_what_is_asked_for(self.fd.as_fd());
+            self.no_readahead = true;
+        }
+        advice::needed_soon(self.fd.as_fd(), offset, len as u64);
+    }
+
+    /// Whether a piece that was read to `got` bytes of `wanted`, up to `end`, is known to end the file.
+    pub(super) fn ends_at(&self, end: u64, got: usize, wanted: usize) -> bool {
+        // A read of the cache may end where the cached pages do, one over a network anywhere. A direct read ends early at
+        // the end of the file only, and none could follow: its offset would be no multiple of a page.
+        got < wanted && (end == self.stamp.len || self.is_direct())
+    }
+
+    /// Lets go of the pages that came into the cache for the piece that ends at `end`; `last` when no other will follow.
+    pub(super) fn let_go(&mut self, end: u64, last: bool) {
+        let Some(from) = self.uncached_from.take() else {
+            self.uncached_run = None;
+            return;
+        };
+        let run = *self.uncached_run.get_or_insert(from);
+        let start = run.max(end.saturating_sub(REACH_BACK));
+        advice::not_needed(self.fd.as_fd(), start, (!last).then_some(end));
+    }
+}

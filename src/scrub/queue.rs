@@ -1,0 +1,262 @@
+//! Which file is next: paths, directories and their files, for all threads of a scrub.
+//!
+//! Directories are listed some hundred names at a time, and what was found is worked off before more is listed: memory
+//! does not follow the size of a directory.
+
+use std::collections::{HashSet, VecDeque};
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::fs::FileType;
+
+use super::job::Job;
+use super::platform::{self, NameBuffer};
+use super::report::PassedOver;
+use super::tree::{Directory, Entry, FileStamp, Kind};
+
+/// How long a thread waits for work before it asks whether to stop.
+const NAP: Duration = Duration::from_millis(50);
+
+pub(super) struct Queue<I> {
+    shared: Mutex<Shared<I>>,
+    changed: Condvar,
+    /// How many threads wait for work.
+    hungry: AtomicUsize,
+    every_file: bool,
+    follow_links: bool,
+}
+
+struct Shared<I> {
+    /// The threads that are at work or wait for it.
+    workers: usize,
+    paths: I,
+    /// There is no other path.
+    paths_are_done: bool,
+    /// Found, to be opened and listed.
+    directories: Vec<Entry>,
+    /// Listed in part.
+    listings: Vec<Arc<Directory>>,
+    files: VecDeque<Entry>,
+    /// Jobs that one thread left to others.
+    jobs: Vec<Job>,
+    /// Directories that were visited, where links are followed: links may lead in circles.
+    visited: HashSet<(u64, u64)>,
+    passed_over: PassedOver,
+    /// Every thread waits, so there is nothing left; or one has panicked.
+    over: bool,
+}
+
+/// What a thread gets to do.
+#[derive(Default)]
+pub(super) struct Supplies {
+    pub(super) files: Vec<Entry>,
+    pub(super) jobs: Vec<Job>,
+    /// Paths and directories that could not be looked into.
+    pub(super) troubles: Vec<(Entry, io::Error)>,
+}
+
+impl Supplies {
+    fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.jobs.is_empty() && self.troubles.is_empty()
+    }
+}
+
+impl<I: Iterator<Item = PathBuf>> Queue<I> {
+    pub(super) fn new(paths: I, workers: usize, every_file: bool, follow_links: bool) -> Self {
+        let shared = Shared {
+            workers,
+            paths,
+            paths_are_done: false,
+            directories: Vec::new(),
+            listings: Vec::new(),
+            files: VecDeque::new(),
+            jobs: Vec::new(),
+            visited: HashSet::new(),
+            passed_over: PassedOver::default(),
+            over: false,
+        };
+        Self {
+            shared: Mutex::new(shared),
+            changed: Condvar::new(),
+            hungry: AtomicUsize::new(0),
+            every_file,
+            follow_links,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared<I>> {
+        // A thread that panics ends the scrub; what the others still do is of no consequence.
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether other threads wait for work.
+    pub(super) fn is_hungry(&self) -> bool {
+        self.hungry.load(Ordering::Relaxed) > 0
+    }
+
+    /// One thread less is there than was said.
+    pub(super) fn dismiss_worker(&self) {
+        self.lock().workers -= 1;
+    }
+
+    /// Ends the work of all threads.
+    pub(super) fn abandon(&self) {
+        self.lock().over = true;
+        self.changed.notify_all();
+    }
+
+    /// Whether every file was given to somebody.
+    pub(super) fn is_exhausted(&self) -> bool {
+        let shared = self.lock();
+        let nothing_to_list = shared.directories.is_empty() && shared.listings.is_empty();
+        shared.paths_are_done && nothing_to_list && shared.files.is_empty() && shared.jobs.is_empty()
+    }
+
+    pub(super) fn passed_over(&self) -> PassedOver {
+        self.lock().passed_over
+    }
+
+    /// Leaves jobs to others.
+    pub(super) fn leave(&self, jobs: impl IntoIterator<Item = Job>) {
+        self.lock().jobs.extend(jobs);
+        self.changed.notify_all();
+    }
+
+    /// A path turned out to be a directory.
+    pub(super) fn add_directory(&self, fd: OwnedFd, path: PathBuf) -> io::Result<()> {
+        let stamp = if self.follow_links { Some(FileStamp::new(&platform::look_at_open(&fd)?)) } else { None };
+        let mut shared = self.lock();
+        if let Some(stamp) = stamp
+            && !shared.visited.insert((stamp.device, stamp.inode))
+        {
+            shared.passed_over.symlinks += 1;
+            return Ok(());
+        }
+        shared.listings.push(Arc::new(Directory::new(fd, path)));
+        drop(shared);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Gives up to `wanted` files, fewer only when there are no more. `idle` is a thread that has nothing else to do: it
+    /// waits while others may still find something, and gets nothing when everything is done.
+    pub(super) fn supply(
+        &self,
+        wanted: usize,
+        idle: bool,
+        names: &mut NameBuffer,
+        stops: impl Fn() -> bool,
+    ) -> Supplies {
+        let mut supplies = Supplies::default();
+        let mut shared = self.lock();
+        while supplies.files.len() < wanted && !shared.over && !stops() {
+            if idle && supplies.is_empty() && !shared.jobs.is_empty() {
+                let half = shared.jobs.len().div_ceil(2).min(wanted);
+                supplies.jobs.extend(shared.jobs.drain(..half));
+                break;
+            }
+            if !shared.files.is_empty() {
+                let some = shared.files.len().min(wanted - supplies.files.len());
+                supplies.files.extend(shared.files.drain(..some));
+            } else if let Some(entry) = shared.directories.pop() {
+                drop(shared);
+                if let Err(error) = self.open_directory(&entry) {
+                    supplies.troubles.push((entry, error));
+                }
+                shared = self.lock();
+            } else if let Some(directory) = shared.listings.pop() {
+                drop(shared);
+                if let Err(error) = self.list(&directory, names) {
+                    supplies.troubles.push((directory.entry(), error));
+                }
+                shared = self.lock();
+            } else if !shared.paths_are_done {
+                match shared.paths.next().map(Entry::asked_for) {
+                    Some(Ok(entry)) => supplies.files.push(entry),
+                    Some(Err(trouble)) => supplies.troubles.push(trouble),
+                    None => shared.paths_are_done = true,
+                }
+            } else if !idle || !supplies.is_empty() {
+                break;
+            } else {
+                shared = self.wait(shared);
+            }
+        }
+        supplies
+    }
+
+    /// Waits until something changes, or some milliseconds. When all threads do, it is over.
+    fn wait<'s>(&'s self, mut shared: MutexGuard<'s, Shared<I>>) -> MutexGuard<'s, Shared<I>> {
+        if self.hungry.fetch_add(1, Ordering::Relaxed) + 1 == shared.workers {
+            shared.over = true;
+            self.changed.notify_all();
+        } else {
+            shared = self.changed.wait_timeout(shared, NAP).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        self.hungry.fetch_sub(1, Ordering::Relaxed);
+        shared
+    }
+
+    /// Queues a path that was asked for if it is a directory; whether it is.
+    pub(super) fn look_into(&self, entry: &Entry) -> io::Result<bool> {
+        let is_directory = entry.was_asked_for()
+            && platform::kind(&platform::look_at(entry.base(), entry.name(), true)?) == FileType::Directory;
+        if is_directory {
+            self.add_directory(platform::open_directory(entry.base(), entry.name(), true)?, entry.path())?;
+        }
+        Ok(is_directory)
+    }
+
+    fn open_directory(&self, entry: &Entry) -> io::Result<()> {
+        let fd = platform::open_directory(entry.base(), entry.name(), self.follow_links)?;
+        self.add_directory(fd, entry.path())
+    }
+
+    /// Lists some more of a directory.
+    fn list(&self, directory: &Arc<Directory>, names: &mut NameBuffer) -> io::Result<()> {
+        let (mut files, mut directories, mut passed_over) = (Vec::new(), Vec::new(), PassedOver::default());
+        let listed = platform::list_some(directory.fd().as_fd(), names, |name, kind| {
+            let entry = || Entry::in_directory(Arc::clone(directory), CString::from(name));
+            match self.kind(directory, name, kind) {
+                Kind::Directory => directories.push(entry()),
+                Kind::Frame => files.push(entry()),
+                Kind::OtherFile => passed_over.other_files += 1,
+                Kind::TemporaryFile => passed_over.temporary_files += 1,
+                Kind::Symlink => passed_over.symlinks += 1,
+                Kind::Special => passed_over.special_files += 1,
+            }
+        });
+        let mut shared = self.lock();
+        shared.passed_over.add(passed_over);
+        shared.files.extend(files);
+        // Below what it holds, so that this is worked off first.
+        if let Ok(true) = listed {
+            shared.listings.push(Arc::clone(directory));
+        }
+        // The last comes first: as they were listed.
+        shared.directories.extend(directories.into_iter().rev());
+        drop(shared);
+        if self.is_hungry() {
+            self.changed.notify_all();
+        }
+        listed.map(|_| ())
+    }
+
+    /// What a name stands for; asks the system where the listing does not tell.
+    fn kind(&self, directory: &Arc<Directory>, name: &CStr, kind: FileType) -> Kind {
+        let base = Some(directory.fd().as_fd());
+        let ask = |follow| platform::look_at(base, name, follow).map(|stat| platform::kind(&stat));
+        let kind = match kind {
+            FileType::Unknown => ask(false).unwrap_or(FileType::RegularFile),
+            kind => kind,
+        };
+        // A link that leads to nothing stays a link.
+        let kind = if kind == FileType::Symlink && self.follow_links { ask(true).unwrap_or(kind) } else { kind };
+        Kind::of(name.to_bytes(), kind, self.every_file)
+    }
+}

@@ -1,0 +1,185 @@
+//! Directories, the files in them, and which of these are taken for frames.
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{FileType, Stat};
+
+use super::platform::{self, Base};
+use crate::digest::Digest;
+
+/// An open directory.
+pub(super) struct Directory {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+impl Directory {
+    pub(super) fn new(fd: OwnedFd, path: PathBuf) -> Self {
+        Self { fd, path }
+    }
+
+    pub(super) fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Itself, as what was asked for.
+    pub(super) fn entry(&self) -> Entry {
+        Entry::asked_for(self.path.clone()).unwrap_or_else(|(entry, _)| entry)
+    }
+}
+
+/// A name in a directory, or a path that was asked for by itself.
+pub(super) struct Entry {
+    directory: Option<Arc<Directory>>,
+    name: CString,
+}
+
+impl Entry {
+    pub(super) fn in_directory(directory: Arc<Directory>, name: CString) -> Self {
+        Self { directory: Some(directory), name }
+    }
+
+    /// A path that was asked for.
+    ///
+    /// # Errors
+    /// When it holds a NUL, which no path can; with an entry that shows it.
+    pub(super) fn asked_for(path: PathBuf) -> Result<Self, (Self, io::Error)> {
+        let entry = |name| Self { directory: None, name };
+        CString::new(path.into_os_string().into_vec()).map(entry).map_err(|error| {
+            let shown = error.into_vec().into_iter().map(|byte| if byte == 0 { b'?' } else { byte });
+            let error = io::Error::new(io::ErrorKind::InvalidInput, "a path cannot hold a NUL (shown as ?)");
+            (entry(CString::new(shown.collect::<Vec<_>>()).unwrap_or_default()), error)
+        })
+    }
+
+    pub(super) fn was_asked_for(&self) -> bool {
+        self.directory.is_none()
+    }
+
+    pub(super) fn base(&self) -> Base<'_> {
+        self.directory.as_ref().map(|directory| directory.fd().as_fd())
+    }
+
+    pub(super) fn name(&self) -> &std::ffi::CStr {
+        &self.name
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        let name = Path::new(OsStr::from_bytes(self.name.to_bytes()));
+        match &self.directory {
+            Some(directory) => directory.path().join(name),
+            None => name.to_owned(),
+        }
+    }
+}
+
+/// What was known of a file when it was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileStamp {
+    /// Its length in bytes.
+    pub len: u64,
+    /// When it was last written.
+    pub modified: SystemTime,
+    /// The device that it lies on.
+    pub device: u64,
+    /// Its number on that device.
+    pub inode: u64,
+}
+
+impl FileStamp {
+    #[allow(clippy::unnecessary_cast, reason = "these types differ between systems")]
+    pub(super) fn new(stat: &Stat) -> Self {
+        let seconds = Duration::from_secs((stat.st_mtime as i64).unsigned_abs());
+        let whole = if stat.st_mtime < 0 { UNIX_EPOCH.checked_sub(seconds) } else { UNIX_EPOCH.checked_add(seconds) };
+        let nanoseconds = Duration::from_nanos(stat.st_mtime_nsec as u64);
+        let modified = whole.and_then(|whole| whole.checked_add(nanoseconds)).unwrap_or(UNIX_EPOCH);
+        Self { len: stat.st_size as u64, modified, device: stat.st_dev as u64, inode: stat.st_ino as u64 }
+    }
+}
+
+/// A file that a scrub came upon, before it is opened.
+pub struct FoundFile<'a> {
+    entry: &'a Entry,
+    follow_links: bool,
+}
+
+impl<'a> FoundFile<'a> {
+    pub(super) fn new(entry: &'a Entry, follow_links: bool) -> Self {
+        Self { entry, follow_links }
+    }
+
+    /// Its path: the one that was asked for, and what was found below it. Allocates.
+    pub fn path(&self) -> PathBuf {
+        self.entry.path()
+    }
+
+    /// Its name without directories and extension, by convention the key.
+    pub fn stem(&self) -> &OsStr {
+        let name = Path::new(OsStr::from_bytes(self.entry.name().to_bytes()));
+        name.file_stem().unwrap_or(OsStr::new(""))
+    }
+
+    /// The key under which a store holds it, by its name `{key}.blob`; `None` when that is no key.
+    pub fn key(&self) -> Option<Digest> {
+        self.stem().to_str()?.parse().ok()
+    }
+
+    /// Its length and the time of its last change. Costs a system call.
+    ///
+    /// # Errors
+    /// When it is gone or its directory may not be searched.
+    pub fn stamp(&self) -> io::Result<FileStamp> {
+        let follow = self.follow_links || self.entry.was_asked_for();
+        platform::look_at(self.entry.base(), self.entry.name(), follow).map(|stat| FileStamp::new(&stat))
+    }
+}
+
+impl std::fmt::Debug for FoundFile<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("FoundFile").field(&self.path()).finish()
+    }
+}
+
+/// What a name in a directory stands for.
+pub(super) enum Kind {
+    Directory,
+    Frame,
+    OtherFile,
+    TemporaryFile,
+    Symlink,
+    Special,
+}
+
+impl Kind {
+    /// By type and name; `every_file` takes every regular file for a frame.
+    pub(super) fn of(name: &[u8], kind: FileType, every_file: bool) -> Self {
+        match kind {
+            FileType::Directory => Self::Directory,
+            FileType::RegularFile if is_temporary(name) => Self::TemporaryFile,
+            FileType::RegularFile if every_file || is_named_as_frame(name) => Self::Frame,
+            FileType::RegularFile => Self::OtherFile,
+            FileType::Symlink => Self::Symlink,
+            _ => Self::Special,
+        }
+    }
+}
+
+/// Temporary files of a write that goes on or was killed.
+fn is_temporary(name: &[u8]) -> bool {
+    name.starts_with(b".") && name.ends_with(b".tmp")
+}
+
+fn is_named_as_frame(name: &[u8]) -> bool {
+    matches!(Path::new(OsStr::from_bytes(name)).extension().map(OsStr::as_bytes), Some(b"blob" | b"frame"))
+}
