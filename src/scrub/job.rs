@@ -1,8 +1,9 @@
 //! One file in flight: what of it is in its buffer, what has been hashed, and the verdict at its end.
 
-use std::io::{self, Read};
+use std::io;
 use std::ops::Range;
 
+use super::alone::Alone;
 use super::file::{FrameFile, Piece};
 use super::observer::Observer;
 use super::pace::Pace;
@@ -152,7 +153,7 @@ impl Job {
     fn read_alone<O: Observer>(&mut self, surroundings: &Surroundings<'_, O>) -> Decided {
         let reader = FrameReader::new().max_identity_len(surroundings.max_identity_len);
         let reader = self.file.known_len().map_or(reader, |len| reader.source_len(len));
-        let mut source = Alone { file: &mut self.file, offset: 0, stopped: false, surroundings };
+        let mut source = Alone::new(&mut self.file, surroundings);
         let read = |source| {
             let stream = reader.open(source)?;
             let remainder = Remainder::new(stream.header().identity_len(), stream.payload_len());
@@ -160,8 +161,9 @@ impl Job {
             Ok((frame, stream.verify()))
         };
         let result = read(&mut source);
-        (self.offset, self.filled) = (source.offset, 0);
-        if source.stopped {
+        let (offset, stopped) = (source.offset(), source.was_stopped());
+        (self.offset, self.filled) = (offset, 0);
+        if stopped {
             return Decided::Stopped;
         }
         let verified = result.and_then(|(frame, verified)| {
@@ -223,6 +225,7 @@ impl Job {
             verdict,
             claims,
             stamp: Some(self.file.stamp()),
+            offset: None,
             bytes_read: self.offset + self.filled as u64,
             changed: !matches!(decided, Decided::Sound(_)) && self.file.changed(),
         });
@@ -258,34 +261,6 @@ impl From<ReadError> for Decided {
         match error {
             ReadError::Frame(error) => Self::Damaged(error),
             ReadError::Source(error) | ReadError::Sink(error) => Self::Unreadable(error),
-        }
-    }
-}
-
-/// A file as a stream, at the pace of the scrub.
-struct Alone<'a, 's, O> {
-    file: &'a mut FrameFile,
-    offset: u64,
-    stopped: bool,
-    surroundings: &'a Surroundings<'s, O>,
-}
-
-impl<O: Observer> Read for Alone<'_, '_, O> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.surroundings.observer.stops() {
-            self.stopped = true;
-            return Err(io::Error::other("stopped"));
-        }
-        match self.file.read(buffer, self.offset, true)? {
-            // Does not happen to who waits.
-            Piece::OnItsWay => Err(io::ErrorKind::WouldBlock.into()),
-            Piece::Read(got) => {
-                self.offset += got as u64;
-                self.file.let_go(self.offset, got == 0);
-                self.surroundings.observer.read(got as u64);
-                self.surroundings.pace.spend(got, || self.surroundings.observer.stops());
-                Ok(got)
-            }
         }
     }
 }

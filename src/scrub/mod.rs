@@ -18,9 +18,11 @@
 //! the figures.
 //!
 //! Layers, downward: `scrubber` (options and threads), `worker` (rounds: fill, hash, settle), `job` (one file in flight),
-//! `queue` (which file next), `tree` (directories), `file` (reads and the page cache), `platform` (system calls).
+//! `concatenated` and `alone` (files that pass as a stream), `queue` (which file next), `tree` (directories), `file` (reads and the page cache), `platform` (system calls).
 
+mod alone;
 mod buffers;
+mod concatenated;
 mod file;
 mod job;
 mod observer;

@@ -44,6 +44,7 @@ pub struct FileReport<'a> {
     pub(super) verdict: FileVerdict<'a>,
     pub(super) claims: Option<FrameClaims<'a>>,
     pub(super) stamp: Option<FileStamp>,
+    pub(super) offset: Option<u64>,
     pub(super) bytes_read: u64,
     pub(super) changed: bool,
 }
@@ -75,13 +76,19 @@ impl<'a> FileReport<'a> {
         self.stamp
     }
 
+    /// Where in the file the frame begins, when files hold several
+    /// ([`Scrubber::concatenated`](super::Scrubber::concatenated)). The offset of an error counts from there.
+    pub const fn offset(&self) -> Option<u64> {
+        self.offset
+    }
+
     /// How many bytes were read for this verdict.
     pub const fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
 
-    /// Whether the file was written to while it was read. Looked for only in files that are not sound: the verdict then
-    /// may be on a file that is half the old and half the new one.
+    /// Whether the file was written to while it was read. Looked for only in files that are not sound (and hold one
+    /// frame): the verdict then may be on half the old and half the new.
     pub const fn changed_while_read(&self) -> bool {
         self.changed
     }

@@ -35,6 +35,7 @@ use crate::frame::FrameReader;
 pub struct Scrubber {
     threads: Option<usize>,
     direct: bool,
+    concatenated: bool,
     every_file: bool,
     follow_links: bool,
     max_identity_len: u32,
@@ -55,6 +56,7 @@ impl Scrubber {
         Self {
             threads: None,
             direct: false,
+            concatenated: false,
             every_file: false,
             follow_links: false,
             max_identity_len: FrameReader::DEFAULT_MAX_IDENTITY_LEN,
@@ -75,6 +77,14 @@ impl Scrubber {
     /// systems other than Linux) files are read through it, and [`ScrubSummary::not_direct`] counts them.
     pub fn direct(mut self, direct: bool) -> Self {
         self.direct = direct;
+        self
+    }
+
+    /// Whether files hold several frames, one after another. Each frame then gets a verdict of its own, with its
+    /// [`FileReport::offset`](super::FileReport::offset); what follows one that does not say where it ends is not looked
+    /// at. A file's frames pass through one lane, so this is as fast as one hash in each thread.
+    pub fn concatenated(mut self, concatenated: bool) -> Self {
+        self.concatenated = concatenated;
         self
     }
 
@@ -133,8 +143,8 @@ impl Scrubber {
                 max_identity_len: self.max_identity_len,
                 follow_links: self.follow_links,
             };
-            let (kernel, direct) = (self.kernel, self.direct);
-            Worker { queue: &queue, surroundings, kernel, direct, counts: Counts::default() }.work()
+            let (kernel, direct, concatenated) = (self.kernel, self.direct, self.concatenated);
+            Worker { queue: &queue, surroundings, kernel, direct, concatenated, counts: Counts::default() }.work()
         };
         let counts: Vec<Counts> = thread::scope(|scope| {
             let start = |_| {

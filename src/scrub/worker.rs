@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 
 use super::buffers::Buffers;
+use super::concatenated;
 use super::file::{FrameFile, Opened};
 use super::job::{Decided, Job, State, Surroundings};
 use super::observer::Observer;
@@ -24,6 +25,7 @@ pub(super) struct Worker<'s, I, O> {
     pub(super) surroundings: Surroundings<'s, O>,
     pub(super) kernel: Kernel,
     pub(super) direct: bool,
+    pub(super) concatenated: bool,
     pub(super) counts: Counts,
 }
 
@@ -81,7 +83,7 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
             self.settle(&mut slots);
             self.share(&mut slots);
         }
-        self.counts.unfinished = slots.iter().any(|slot| slot.job.is_some());
+        self.counts.unfinished |= slots.iter().any(|slot| slot.job.is_some());
         self.counts
     }
 
@@ -132,6 +134,12 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
                 self.counts.not_selected += 1;
                 return None;
             }
+            Ok(Opened::File(mut file)) if self.concatenated => {
+                let stopped = !concatenated::verify(&entry, &mut file, &self.surroundings);
+                self.counts.not_direct += u64::from(self.direct && !file.is_direct());
+                self.counts.unfinished |= stopped;
+                return None;
+            }
             Ok(Opened::File(file)) => return Some(Job::new(entry, file)),
             Ok(Opened::Directory(fd)) => self.queue.add_directory(fd, entry.path()),
             Err(error) => Err(error),
@@ -153,6 +161,7 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
             verdict: if vanished { FileVerdict::Vanished } else { FileVerdict::Unreadable(error) },
             claims: None,
             stamp: None,
+            offset: None,
             bytes_read: 0,
             changed: false,
         });
