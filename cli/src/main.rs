@@ -10,6 +10,7 @@ mod interrupt;
 mod key;
 mod outcome;
 mod output;
+mod page;
 mod progress;
 mod report;
 mod walk;
