@@ -1,20 +1,41 @@
-//! Signals that end the program take its temporary file along.
+//! Signals that end the program take its temporary file along, and let a long run tell what it has.
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-/// The temporary file that exists now. One at a time: each command writes one file.
+/// The temporary file that exists now, or existed last. One at a time: each command writes one file after another.
 static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// The first signal only asks to stop.
+static ASKS_FIRST: AtomicBool = AtomicBool::new(false);
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// From now on the first signal that would end the program asks it to stop instead; the second ends it.
+pub(crate) fn ask_first() {
+    ASKS_FIRST.store(true, Ordering::Relaxed);
+    install_once();
+}
+
+/// Whether a signal asked to stop.
+pub(crate) fn stop_is_asked() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
 
 /// Creates a temporary file which a signal that ends the program removes first. Between its creation and its being known
 /// here, such a signal waits.
 pub(crate) fn create_temporary<T>(create: impl FnOnce() -> io::Result<(T, PathBuf)>) -> io::Result<T> {
-    install();
+    install_once();
     let mut temporary = lock();
     let (file, path) = create()?;
     *temporary = Some(path);
     Ok(file)
+}
+
+fn install_once() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(install);
 }
 
 fn lock() -> MutexGuard<'static, Option<PathBuf>> {
@@ -31,6 +52,10 @@ fn install() {
     let Ok(mut signals) = signal_hook::iterator::Signals::new(signals) else { return };
     let _ = std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
+            let only_asks = matches!(signal, SIGHUP | SIGINT | SIGTERM) && ASKS_FIRST.load(Ordering::Relaxed);
+            if only_asks && !STOP.swap(true, Ordering::Relaxed) {
+                continue;
+            }
             // Held until the end, so that nothing new is created meanwhile.
             let mut temporary = lock();
             if let Some(path) = temporary.take() {

@@ -8,12 +8,17 @@ mod display;
 mod input;
 mod interrupt;
 mod key;
+mod manifest;
+mod metrics;
 mod outcome;
 mod output;
 mod page;
+mod paths;
 mod progress;
+mod quarantine;
 mod report;
-mod walk;
+mod selection;
+mod state;
 
 use std::process::ExitCode;
 

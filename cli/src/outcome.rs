@@ -1,6 +1,6 @@
 //! How a run ends: exit statuses and the last words on standard error.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -26,6 +26,15 @@ pub(crate) enum Failure {
     Trouble(String),
     /// Nobody reads standard output any more: status 2, and nothing left to say.
     OutputClosed,
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damage(message) | Self::Trouble(message) => f.write_str(message),
+            Self::OutputClosed => f.write_str("nobody reads standard output"),
+        }
+    }
 }
 
 impl Failure {

@@ -16,7 +16,7 @@ mod tests;
 
 use std::io::{self, BufWriter, Write};
 
-use membrane_codec::sha256;
+use membrane_codec::{ErrorClass, sha256};
 use serde::Serialize;
 
 use self::escape::{Html, ScriptJson};
@@ -63,6 +63,14 @@ pub(crate) enum Status {
 
 impl Status {
     const ALL: [Self; 5] = [Self::Ok, Self::Finding, Self::SchemaError, Self::CorruptPayload, Self::IoError];
+
+    /// The status of frames that are damaged in this class.
+    pub(crate) const fn of(class: ErrorClass) -> Self {
+        match class {
+            ErrorClass::Schema => Self::SchemaError,
+            ErrorClass::CorruptPayload => Self::CorruptPayload,
+        }
+    }
 
     const fn as_str(self) -> &'static str {
         match self {

@@ -79,11 +79,12 @@ pub(crate) fn names_in(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The lines of `--json`, the summary apart.
+/// The lines of `--json` in the order of their paths, the summary apart.
 pub(crate) fn json_lines(stdout: &str) -> (Vec<Value>, Value) {
     let mut lines: Vec<Value> =
         stdout.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
     let mut last = lines.pop().expect("there is a summary");
+    lines.sort_by_key(|line| (line["path"].as_str().map(str::to_owned), line["offset"].as_u64()));
     (lines, last["summary"].take())
 }
 

@@ -1,9 +1,13 @@
 //! What can be asked for on the command line.
 
+mod verify;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use membrane_codec::FrameReader;
+
+pub(crate) use self::verify::{Checks, Reports, VerifyArgs};
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -22,7 +26,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Check that frames are what was written: every rule of the format, every payload's hash
-    Verify(VerifyArgs),
+    Verify(Box<VerifyArgs>),
     /// Show what a frame holds and which checks hold
     Inspect(InspectArgs),
     /// Write a frame from an identity and a payload
@@ -31,56 +35,6 @@ pub(crate) enum Command {
     Extract(ExtractArgs),
     /// Print an identity's fingerprint
     Fingerprint(FingerprintArgs),
-}
-
-#[derive(Debug, Args)]
-#[command(
-    after_help = EXIT_STATUS,
-    after_long_help = "\
-Failures are printed as they are found and counted in the summary at the end.
-
-With --json, one object per line:
-  {\"path\", \"status\", \"reason\", \"detail\", \"payload_len\", \"payload_hash\", \"fingerprint\"}
-    status   ok | schema_error | corrupt_payload | io_error
-    reason   the code of the check that failed; absent when ok and for io_error
-    detail   the failure or the findings in words; absent when there are none
-    payload_len, payload_hash, fingerprint   as the frame and its identity state them, where they could be read
-    findings   codes of what --check-hash and --check-key found; absent when nothing. The status stays ok, the
-               frame being sound; the exit status is 1
-    path_bytes   the path in hexadecimal, only when it is not UTF-8
-  and last {\"summary\": {\"frames\", \"ok\", \"schema_error\", \"corrupt_payload\", \"io_error\", \"bytes\"}}
-    frames   every path that got a line, unreadable ones among them
-    bytes    what was read for the verdicts
-    findings   the number of frames with any, with --check-hash or --check-key
-    passed_over   what directories held beside frames, when there was anything
-
-Exit status:
-  0  all well
-  1  damage or a failed check was found
-  2  usage error, or something could not be read or written (wins over 1)"
-)]
-pub(crate) struct VerifyArgs {
-    /// Files, directories (searched for *.blob and *.frame, without following symbolic links), or - for one frame on
-    /// standard input
-    #[arg(required = true, value_name = "PATH")]
-    pub(crate) paths: Vec<PathBuf>,
-    /// Check every regular file in directories, whatever its name, except temporary files (.*.tmp)
-    #[arg(long)]
-    pub(crate) all: bool,
-    /// Fail frames whose payload_hash is not the SHA-256 of their payload
-    #[arg(long)]
-    pub(crate) check_hash: bool,
-    /// Fail frames whose payload_hash is not their file's stem, the key under which a store holds them
-    #[arg(long)]
-    pub(crate) check_key: bool,
-    /// Print JSON Lines instead of text
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print sound frames as well
-    #[arg(short, long, conflicts_with = "json")]
-    pub(crate) verbose: bool,
-    #[command(flatten)]
-    pub(crate) limits: Limits,
 }
 
 #[derive(Debug, Args)]

@@ -1,0 +1,199 @@
+//! What can be asked of `verify`.
+
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use bytesize::ByteSize;
+use clap::Args;
+use membrane_codec::scrub::Subset;
+
+use super::{EXIT_STATUS, Limits};
+
+const LONG_HELP: &str = "\
+Failures are printed as they are found, in no order, and counted in the summary at the end. Files that a directory's
+listing had and that were gone when they were to be opened are counted as vanished, no more: stores in use do that.
+
+With --json, one object per line:
+  {\"path\", \"status\", \"reason\", \"detail\", \"payload_len\", \"payload_hash\", \"fingerprint\"}
+    status   ok | schema_error | corrupt_payload | io_error
+    reason   the code of the check that failed; absent when ok and for io_error
+    detail   the failure or the findings in words; absent when there are none
+    payload_len, payload_hash, fingerprint   as the frame and its identity state them, where they could be read
+    findings   codes of what --check-hash, --check-key and --manifest found; absent when nothing. The status stays ok,
+               the frame being sound; the exit status is 1
+    offset   with --concatenated: where in the file the frame begins
+    changed_while_read   true when a file that failed was written to meanwhile
+    quarantined   where --quarantine moved the file
+    path_bytes   the path in hexadecimal, only when it is not UTF-8
+  with --manifest, {\"missing\", \"fingerprint\"}: a key of which no file was found
+  and last {\"summary\": {\"frames\", \"ok\", \"schema_error\", \"corrupt_payload\", \"io_error\", \"bytes\"}}
+    frames   every frame and path that got a line, unreadable ones among them
+    bytes    what was read for the verdicts
+    findings, missing, quarantined   how many, where that was asked for
+    verified_before   files that --state passed over
+    not_selected   files that --subset, --sample and --newer-than passed over
+    vanished, passed_over   what directories held beside frames, when there was anything
+    seed   the seed of --sample
+    not_direct   files that --direct could not read past the page cache
+    interrupted   true when a signal ended the run before its end
+
+Exit status:
+  0  all well
+  1  damage or a failed check was found
+  2  usage error, or something could not be read or written, or the run was interrupted (wins over 1)";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_STATUS, after_long_help = LONG_HELP)]
+pub(crate) struct VerifyArgs {
+    /// Files, directories (searched for *.blob and *.frame), or - for one frame on standard input
+    #[arg(required_unless_present = "files_from", value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Also check the paths that this file lists, one per line; - for standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) files_from: Option<PathBuf>,
+    /// Paths in --files-from end with a NUL instead of a line feed
+    #[arg(short = '0', long, requires = "files_from")]
+    pub(crate) null: bool,
+    /// Check every regular file in directories, whatever its name, except temporary files (.*.tmp)
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Follow symbolic links in directories; each directory is visited once
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// Files may hold several frames one after another; each is checked
+    #[arg(long, conflicts_with_all = ["check_key", "manifest", "quarantine", "state"])]
+    pub(crate) concatenated: bool,
+
+    #[command(flatten)]
+    pub(crate) checks: Checks,
+    #[command(flatten)]
+    pub(crate) portion: Portion,
+    #[command(flatten)]
+    pub(crate) load: Load,
+    #[command(flatten)]
+    pub(crate) reports: Reports,
+}
+
+/// What is checked beyond the format, and what happens to what fails.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Checks")]
+pub(crate) struct Checks {
+    /// Fail frames whose payload_hash is not the SHA-256 of their payload
+    #[arg(long)]
+    pub(crate) check_hash: bool,
+    /// Fail frames whose payload_hash is not their file's stem, the key under which a store holds them
+    #[arg(long)]
+    pub(crate) check_key: bool,
+    /// Fail what is not as this file says: one line for each key, KEY or KEY FINGERPRINT, or JSON Lines as --json prints
+    /// them. Tells missing keys, files that are not listed, and frames with another identity
+    #[arg(long, value_name = "FILE")]
+    pub(crate) manifest: Option<PathBuf>,
+    /// Move damaged frames to this directory of the same file system, each with a note why. Not what could not be read,
+    /// nor frames of other versions
+    #[arg(long, value_name = "DIR", conflicts_with = "all")]
+    pub(crate) quarantine: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+/// Which files are checked.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Portion")]
+pub(crate) struct Portion {
+    /// Check part N of T: by name, so that T runs check each file once, whatever was added meanwhile
+    #[arg(long, value_name = "N/T")]
+    pub(crate) subset: Option<Subset>,
+    /// Check a random sample, such as 5%
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    pub(crate) sample: Option<f64>,
+    /// The seed of --sample: the same seed, the same sample. Another one for each run by default
+    #[arg(long, value_name = "NUMBER", requires = "sample")]
+    pub(crate) seed: Option<u64>,
+    /// Check files that were written after this time: 2026-11-30, 2026-11-30T04:00:00Z, or so long ago, such as 36h
+    #[arg(long, value_name = "TIME", value_parser = point_in_time)]
+    pub(crate) newer_than: Option<SystemTime>,
+    /// Remember in this file what was verified. A run that was interrupted goes on where it was; failures are checked
+    /// again each time
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<PathBuf>,
+    /// Check only what --state has not seen sound for so long, such as 30d
+    #[arg(long, value_name = "TIME", requires = "state", value_parser = humantime::parse_duration)]
+    pub(crate) max_age: Option<Duration>,
+}
+
+/// How much of the machine is used.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
+pub(crate) struct Load {
+    /// Threads that read and hash; as many as there are cores by default, with --direct four times as many. Spinning
+    /// disks want 1
+    #[arg(short = 'j', long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Read at most so many bytes per second, such as 200M (M is a million, Mi 1048576)
+    #[arg(long, value_name = "BYTES", value_parser = rate)]
+    pub(crate) limit_rate: Option<NonZeroU64>,
+    /// Read past the page cache (O_DIRECT). Without this, the cache is used and left as it was
+    #[arg(long)]
+    pub(crate) direct: bool,
+    /// Give way to everything else that runs on this machine
+    #[arg(long)]
+    pub(crate) nice: bool,
+}
+
+/// How it is told.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reports")]
+pub(crate) struct Reports {
+    /// Print JSON Lines instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print sound frames as well
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) verbose: bool,
+    /// Print failures and nothing else: no summary, no progress
+    #[arg(short, long, conflicts_with_all = ["json", "verbose", "progress_every"])]
+    pub(crate) quiet: bool,
+    /// Write a page about this run, to open in a browser
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
+    /// Write figures about this run for Prometheus, as node_exporter's textfile collector takes them
+    #[arg(long, value_name = "FILE.prom")]
+    pub(crate) metrics: Option<PathBuf>,
+    /// Also without a terminal, print one line about progress every so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = interval)]
+    pub(crate) progress_every: Option<Duration>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let percent = text.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
+    percent
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| "expected a percentage between 0% and 100%".into())
+}
+
+fn point_in_time(text: &str) -> Result<SystemTime, String> {
+    if let Ok(time) = humantime::parse_rfc3339_weak(text).or_else(|_| at_midnight(text)) {
+        return Ok(time);
+    }
+    let ago = humantime::parse_duration(text).ok().and_then(|ago| SystemTime::now().checked_sub(ago));
+    ago.ok_or_else(|| "expected a time such as 2026-11-30 or 2026-11-30T04:00:00Z, or how long ago, such as 36h".into())
+}
+
+/// A date, in UTC.
+fn at_midnight(date: &str) -> Result<SystemTime, humantime::TimestampError> {
+    humantime::parse_rfc3339(&format!("{date}T00:00:00Z"))
+}
+
+fn rate(text: &str) -> Result<NonZeroU64, String> {
+    let bytes: ByteSize = text.parse().map_err(|_| "expected a number of bytes, such as 200M or 1.5Gi")?;
+    NonZeroU64::new(bytes.as_u64()).ok_or_else(|| "expected more than 0".into())
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
+        _ => Err("expected a whole number of seconds, at least 1".into()),
+    }
+}

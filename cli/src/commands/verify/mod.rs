@@ -1,0 +1,160 @@
+//! `membrane-codec verify`
+
+mod files;
+mod watch;
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::thread;
+
+use membrane_codec::scrub::{ScrubSummary, Scrubber};
+
+use self::files::{record, write_file};
+use self::watch::{Counting, Watch};
+use crate::args::VerifyArgs;
+use crate::input::is_stdin;
+use crate::interrupt;
+use crate::metrics;
+use crate::outcome::{Failure, Outcome, say};
+use crate::output::directory_of;
+use crate::page;
+use crate::paths::PathList;
+use crate::progress::Progress;
+use crate::quarantine::Quarantine;
+use crate::report::{End, Reporter, Totals};
+use crate::selection::Selection;
+
+pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
+    check(args)?;
+    if args.load.nice {
+        // Disks give way as well: their scheduler takes a process's priority from this, unless told another.
+        rustix::process::nice(19).map_err(|error| Failure::Trouble(format!("--nice: {error}")))?;
+    }
+    let selection = Selection::new(args)?;
+    let quarantine = args.checks.quarantine.as_deref().map(Quarantine::open).transpose()?;
+    let started = std::time::SystemTime::now();
+    let findings = args.checks.check_hash || args.checks.check_key || selection.manifest.is_some();
+    let totals = Totals {
+        findings: findings.then_some(0),
+        missing: selection.manifest.as_ref().map(|_| 0),
+        quarantined: quarantine.as_ref().map(|_| 0),
+        ..Totals::default()
+    };
+    let progress = Progress::new(args.reports.progress_every, args.reports.quiet);
+    let watch = Watch::new(args, &selection, quarantine.as_ref(), Reporter::new(&args.reports, totals), &progress);
+    let list_trouble = Mutex::new(None);
+
+    interrupt::ask_first();
+    let scrub = scrub(args, &watch, &progress, &list_trouble)?;
+    let seconds = progress.elapsed().as_secs_f64();
+    let (reporter, failures) = watch.into_results()?;
+    let interrupted = scrub.stopped;
+    // Of what was not looked for nothing is missing.
+    if !interrupted {
+        reporter.take_missing(selection.missing()).map_err(Failure::stdout)?;
+    }
+    let end = End {
+        scrub,
+        verified_before: args.portion.state.as_ref().map(|_| selection.verified_before()),
+        seed: selection.seed,
+        seconds,
+        interrupted,
+    };
+    let totals = reporter.finish(&end).map_err(Failure::stdout)?;
+
+    // All of these are tried, whatever becomes of the others.
+    let mut troubles = Vec::new();
+    if let Some(path) = &args.reports.report {
+        let record = record(started, seconds, &totals, failures, progress.intervals())?;
+        troubles.extend(write_file(path, |file| page::write(&record, file)).err());
+    }
+    if let Some(path) = &args.reports.metrics {
+        let text = metrics::text(&totals, seconds, std::time::SystemTime::now());
+        troubles.extend(write_file(path, |file| std::io::Write::write_all(file, text.as_bytes())).err());
+    }
+    let list_trouble = list_trouble.into_inner().ok().flatten();
+    let completed = !interrupted && list_trouble.is_none();
+    troubles.extend(list_trouble);
+    let is_partial = selection.is_partial();
+    if let Some(state) = selection.into_state() {
+        let seen_all_of = if is_partial { &[][..] } else { &args.paths };
+        troubles.extend(state.finish(completed, seen_all_of).err());
+    }
+    let Some(last) = troubles.pop() else { return Ok(totals.outcome()) };
+    for trouble in troubles {
+        say(trouble);
+    }
+    Err(last)
+}
+
+/// What can be known to fail before hours of work.
+fn check(args: &VerifyArgs) -> Result<(), Failure> {
+    let lists = args.files_from.iter().filter(|path| is_stdin(path)).count();
+    match args.paths.iter().filter(|path| is_stdin(path)).count() + lists {
+        0 => {}
+        1 if lists == 1 => {}
+        1 if args.checks.check_key => {
+            return Err(Failure::Trouble("--check-key: standard input lies under no key".into()));
+        }
+        1 if args.checks.manifest.is_some() => {
+            return Err(Failure::Trouble("--manifest: standard input lies under no key".into()));
+        }
+        1 if args.concatenated => {
+            return Err(Failure::Trouble("--concatenated: standard input is taken for one frame".into()));
+        }
+        1 => {}
+        _ => return Err(Failure::Trouble("standard input can be given once".into())),
+    }
+    for path in args.reports.report.iter().chain(&args.reports.metrics) {
+        let directory = directory_of(path);
+        if !directory.is_dir() {
+            return Err(Failure::trouble(directory, "is no directory; create it first"));
+        }
+    }
+    Ok(())
+}
+
+fn scrub(
+    args: &VerifyArgs,
+    watch: &Watch<'_>,
+    progress: &Progress,
+    list_trouble: &Mutex<Option<Failure>>,
+) -> Result<ScrubSummary, Failure> {
+    let mut scrubber = Scrubber::new()
+        .direct(args.load.direct)
+        .every_file(args.all)
+        .follow_links(args.follow)
+        .concatenated(args.concatenated)
+        .limit_rate(args.load.limit_rate)
+        .max_identity_len(args.checks.limits.max_identity_len);
+    if let Some(threads) = args.load.threads {
+        scrubber = scrubber.threads(threads.get());
+    }
+    let list = |path: &PathBuf| PathList::open(path, args.null, list_trouble);
+    let given = || args.paths.iter().filter(|path| !is_stdin(path)).cloned();
+    let paths = given().chain(args.files_from.as_ref().map(list).transpose()?.into_iter().flatten());
+    if args.paths.iter().any(|path| is_stdin(path)) {
+        watch.verify_stdin(args.checks.limits.reader());
+    }
+    thread::scope(|scope| {
+        let shown = scope.spawn(|| progress.keep());
+        // How much there is, only where somebody waits for the end of it. A list on standard input comes once.
+        if progress.is_shown() && !args.files_from.as_deref().is_some_and(is_stdin) {
+            let scrubber = scrubber.clone();
+            scope.spawn(move || {
+                let counting = Counting { watch, over: || progress.is_over() };
+                let ignored = Mutex::new(None);
+                let list = |path: &PathBuf| PathList::open(path, args.null, &ignored).ok();
+                let paths = given().chain(args.files_from.as_ref().and_then(list).into_iter().flatten());
+                let whole = scrubber.survey(paths, &counting);
+                if !whole.stopped {
+                    progress.set_whole(whole);
+                }
+            });
+        }
+        let summary = scrubber.run(paths, watch);
+        progress.end();
+        shown.thread().unpark();
+        Ok(summary)
+    })
+}

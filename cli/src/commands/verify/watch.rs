@@ -1,0 +1,261 @@
+//! What happens to each file: judged, moved aside, remembered, reported.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use membrane_codec::scrub::{FileReport, FileVerdict, FoundFile, Observer};
+use membrane_codec::{Error, FrameReader, FrameStream, ReadError, Reason, Verifier};
+
+use crate::args::{Checks, VerifyArgs};
+use crate::display::path_bytes;
+use crate::input;
+use crate::interrupt;
+use crate::outcome::{Failure, Outcome};
+use crate::page;
+use crate::progress::Progress;
+use crate::quarantine::Quarantine;
+use crate::report::{Claims, Finding, Quarantined, Report, Reporter, Verdict};
+use crate::selection::Selection;
+
+/// The failures that a page lists; who has more needs a program to read them.
+const MOST_LISTED: usize = 10_000;
+
+pub(super) struct Watch<'r> {
+    checks: &'r Checks,
+    selection: &'r Selection,
+    quarantine: Option<&'r Quarantine>,
+    reporter: Reporter,
+    progress: &'r Progress,
+    /// For the page, where there will be one.
+    listed: Option<Mutex<Listed>>,
+    /// Why nothing can be printed any more; that ends the run.
+    output_failed: Mutex<Option<io::Error>>,
+}
+
+#[derive(Default)]
+pub(super) struct Listed {
+    pub(super) failures: Vec<page::Failure>,
+    pub(super) left_out: u64,
+}
+
+impl<'r> Watch<'r> {
+    pub(super) fn new(
+        args: &'r VerifyArgs,
+        selection: &'r Selection,
+        quarantine: Option<&'r Quarantine>,
+        reporter: Reporter,
+        progress: &'r Progress,
+    ) -> Self {
+        let listed = args.reports.report.as_ref().map(|_| Mutex::default());
+        Self {
+            checks: &args.checks,
+            selection,
+            quarantine,
+            reporter,
+            progress,
+            listed,
+            output_failed: Mutex::new(None),
+        }
+    }
+
+    /// What is left at the end: the reporter, and the failures for the page.
+    pub(super) fn into_results(self) -> Result<(Reporter, Listed), Failure> {
+        match self.output_failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(Failure::stdout(error)),
+            None => {
+                let listed = self.listed.unwrap_or_default().into_inner();
+                Ok((self.reporter, listed.unwrap_or_else(PoisonError::into_inner)))
+            }
+        }
+    }
+
+    /// Verifies one frame on standard input.
+    pub(super) fn verify_stdin(&self, reader: FrameReader) {
+        let path = PathBuf::from("-");
+        let report = |verdict, claims, bytes| Report {
+            path: path.clone(),
+            offset: None,
+            verdict,
+            claims,
+            bytes,
+            changed_while_read: false,
+            quarantine: Quarantined::NotAsked,
+        };
+        let stdin = match input::Input::open(&path) {
+            Ok(stdin) => stdin,
+            Err(error) => return self.tell(&report(Verdict::Unreadable(error.to_string()), None, 0)),
+        };
+        let mut stdin = input::Counting::new(stdin);
+        let mut claims = None;
+        let verified = reader.open_structure(&mut stdin).and_then(|stream| self.judge_stream(stream, &mut claims));
+        let verdict = match verified {
+            Ok(findings) => Verdict::Sound { findings },
+            Err(ReadError::Frame(error)) => Verdict::Damaged(error),
+            Err(ReadError::Source(error)) => Verdict::Unreadable(error.to_string()),
+            Err(other) => Verdict::Unreadable(other.to_string()),
+        };
+        self.progress.add_bytes(stdin.bytes());
+        self.tell(&report(verdict, claims, stdin.bytes()));
+    }
+
+    fn judge_stream(
+        &self,
+        stream: FrameStream<impl io::Read>,
+        claims: &mut Option<Claims>,
+    ) -> Result<Vec<Finding>, ReadError> {
+        let identity = stream.identity()?;
+        *claims = Some(Claims {
+            payload_len: stream.payload_len(),
+            payload_hash: identity.payload_hash(),
+            fingerprint: identity.fingerprint(),
+        });
+        let verifier = Verifier::new().check_payload_hash(self.checks.check_hash);
+        let (_, found) = stream.verify_with(&verifier)?;
+        Ok(found.iter().map(Finding::from).collect())
+    }
+
+    /// What was asked for beyond the format and does not hold.
+    fn findings(&self, report: &FileReport<'_>) -> Vec<Finding> {
+        let Checks { check_hash, check_key, .. } = *self.checks;
+        let key = if check_key || self.selection.manifest.is_some() { report.file().key() } else { None };
+        let mut verifier = Verifier::new().check_payload_hash(check_hash);
+        let mut findings = Vec::new();
+        match key {
+            Some(key) if check_key => verifier = verifier.expect_key(key),
+            None if check_key => findings.push(Finding::not_named_by_key()),
+            _ => {}
+        }
+        match self.selection.expected(key) {
+            Some(Some(entry)) => {
+                if let Some(fingerprint) = entry.fingerprint {
+                    verifier = verifier.expect_fingerprint(fingerprint);
+                }
+            }
+            Some(None) => findings.push(Finding::not_in_manifest()),
+            None => {}
+        }
+        findings.extend(report.findings(&verifier).iter().map(Finding::from));
+        findings
+    }
+
+    /// Moves a damaged file aside, where that was asked for.
+    fn quarantine(&self, path: &Path, report: &FileReport<'_>, error: &Error) -> Quarantined {
+        match (self.quarantine, report.stamp()) {
+            // A frame of another version may be whole, and can be converted.
+            _ if matches!(error.reason(), Reason::OldVersion | Reason::SchemaVersion) => Quarantined::NotAsked,
+            (Some(_), _) if report.changed_while_read() => {
+                Quarantined::Failed("it was written to while it was read".into())
+            }
+            (Some(quarantine), Some(stamp)) => {
+                let (status, reason) = (error.class().as_str(), error.reason().as_str());
+                match quarantine.take(path, &stamp, status, reason, &error.to_string()) {
+                    Ok(to) => Quarantined::Moved(to),
+                    Err(error) => Quarantined::Failed(error.to_string()),
+                }
+            }
+            _ => Quarantined::NotAsked,
+        }
+    }
+
+    /// Counts, prints and lists.
+    fn tell(&self, report: &Report) {
+        let failed = report.verdict.outcome() > Outcome::AllWell;
+        self.progress.add_frame(failed);
+        if let (true, Some(listed)) = (failed, &self.listed) {
+            let mut listed = listed.lock().unwrap_or_else(PoisonError::into_inner);
+            if listed.failures.len() < MOST_LISTED {
+                listed.failures.push(listed_failure(report));
+            } else {
+                listed.left_out += 1;
+            }
+        }
+        self.note_output(self.reporter.take(report, |print| self.progress.make_way(print)));
+    }
+
+    fn note_output(&self, printed: io::Result<()>) {
+        if let Err(error) = printed {
+            self.output_failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        }
+    }
+}
+
+impl Observer for Watch<'_> {
+    fn verdict(&self, report: &FileReport<'_>) {
+        let (verdict, quarantine) = match report.verdict() {
+            FileVerdict::Sound { .. } => {
+                let findings = self.findings(report);
+                let status = if findings.is_empty() { "ok" } else { "finding" };
+                self.selection.remember(&report.file(), report.stamp(), status);
+                if findings.is_empty() && !self.reporter.tells_of_sound_frames() {
+                    self.progress.add_frame(false);
+                    return self.reporter.count_sound(report.bytes_read());
+                }
+                (Verdict::Sound { findings }, Quarantined::NotAsked)
+            }
+            FileVerdict::Damaged(error) => {
+                self.selection.remember(&report.file(), report.stamp(), error.reason().as_str());
+                (Verdict::Damaged(error), self.quarantine(&report.path(), report, &error))
+            }
+            FileVerdict::Unreadable(error) => {
+                self.selection.remember(&report.file(), report.stamp(), "io_error");
+                (Verdict::Unreadable(error.to_string()), Quarantined::NotAsked)
+            }
+            _ => return self.reporter.count_vanished(),
+        };
+        self.tell(&Report {
+            path: report.path(),
+            offset: report.offset(),
+            verdict,
+            claims: report.claims().map(Claims::from),
+            bytes: report.bytes_read(),
+            changed_while_read: report.changed_while_read(),
+            quarantine,
+        });
+    }
+
+    fn selects(&self, file: &FoundFile<'_>) -> bool {
+        self.selection.takes(file)
+    }
+
+    fn read(&self, bytes: u64) {
+        self.progress.add_bytes(bytes);
+    }
+
+    fn stops(&self) -> bool {
+        interrupt::stop_is_asked() || self.output_failed.lock().is_ok_and(|failed| failed.is_some())
+    }
+}
+
+fn listed_failure(report: &Report) -> page::Failure {
+    let status = match &report.verdict {
+        Verdict::Sound { .. } => page::Status::Finding,
+        Verdict::Damaged(error) => page::Status::of(error.class()),
+        Verdict::Unreadable(_) => page::Status::IoError,
+    };
+    page::Failure {
+        path: report.path.to_string_lossy().into_owned(),
+        path_bytes: path_bytes(&report.path),
+        status,
+        reasons: report.verdict.reasons(),
+        detail: report.verdict.detail().unwrap_or_default(),
+    }
+}
+
+/// Looks at files ahead of the run, to know how many there are.
+pub(super) struct Counting<'w, 'r, F> {
+    pub(super) watch: &'w Watch<'r>,
+    pub(super) over: F,
+}
+
+impl<F: Fn() -> bool + Sync> Observer for Counting<'_, '_, F> {
+    fn verdict(&self, _: &FileReport<'_>) {}
+
+    fn selects(&self, file: &FoundFile<'_>) -> bool {
+        self.watch.selection.would_take(file)
+    }
+
+    fn stops(&self) -> bool {
+        (self.over)() || self.watch.stops()
+    }
+}

@@ -1,0 +1,332 @@
+//! What was verified, between runs: `verify --state`.
+//!
+//! An SQLite database (`sqlite3 FILE 'select path, status from files'` shows it). It is a reason not to read a file again,
+//! so it is never believed without need: every entry carries a seal over all of it that counts, one that does not hold is
+//! as good as none, and a database that is damaged is set aside and begun anew. The worst that a loss costs is work.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use membrane_codec::Sha256;
+use membrane_codec::scrub::FileStamp;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+
+use crate::display::printable;
+use crate::outcome::{Failure, say};
+
+/// `MBRN`, in SQLite's header field for this purpose.
+const APPLICATION_ID: i32 = 0x4d42_524e;
+const SCHEMA_VERSION: i32 = 1;
+const SCHEMA: &str = "
+    CREATE TABLE IF NOT EXISTS files (
+        path BLOB PRIMARY KEY,      -- absolute
+        len INTEGER NOT NULL,       -- bytes
+        modified INTEGER NOT NULL,  -- nanoseconds since 1970
+        verified INTEGER NOT NULL,  -- seconds since 1970
+        checks INTEGER NOT NULL,    -- beyond the format: 1 payload_hash, 2 key
+        manifest INTEGER,           -- the start of the SHA-256 of the manifest
+        status TEXT NOT NULL,       -- ok, or why not
+        seal INTEGER NOT NULL,      -- over all of the above
+        run INTEGER NOT NULL        -- that saw the file last
+    ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS runs (id INTEGER PRIMARY KEY, started INTEGER NOT NULL, finished INTEGER);";
+/// What was verified is on disk after this time, or this many entries.
+const COMMIT_AFTER: Duration = Duration::from_secs(1);
+const COMMIT_AFTER_ENTRIES: u32 = 10_000;
+/// Clocks differ, but not by more.
+const CLOCK_SKEW: i64 = 24 * 60 * 60;
+
+pub(crate) struct State {
+    path: PathBuf,
+    database: Connection,
+    checks: Checks,
+    run: Run,
+    uncommitted: u32,
+    committed: Instant,
+    /// Why nothing is remembered any more.
+    failed: Option<String>,
+}
+
+/// What is checked beyond the format. What was verified with less counts for nothing.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Checks {
+    pub(crate) payload_hash: bool,
+    pub(crate) key: bool,
+    /// The start of the manifest's hash.
+    pub(crate) manifest: Option<i64>,
+}
+
+impl Checks {
+    fn bits(self) -> i64 {
+        i64::from(self.payload_hash) | i64::from(self.key) << 1
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Run {
+    id: i64,
+    /// What was verified since then is not due.
+    fresh_since: i64,
+}
+
+struct Entry {
+    len: i64,
+    modified: i64,
+    verified: i64,
+    checks: i64,
+    manifest: Option<i64>,
+    status: String,
+}
+
+impl Entry {
+    fn seal(&self, path: &Path) -> i64 {
+        let mut hasher = Sha256::new();
+        for number in [self.len, self.modified, self.verified, self.checks, self.manifest.unwrap_or(0)] {
+            hasher.update(&number.to_le_bytes());
+        }
+        hasher.update(&[u8::from(self.manifest.is_some()), self.status.len() as u8]);
+        hasher.update(self.status.as_bytes());
+        hasher.update(path.as_os_str().as_bytes());
+        i64::from_le_bytes(hasher.finalize().trailer())
+    }
+}
+
+impl State {
+    /// Opens or creates the state at `path` and begins a run, or goes on with one that did not come to its end.
+    pub(crate) fn open(path: &Path, checks: Checks, max_age: Option<Duration>) -> Result<Self, Failure> {
+        let begun = match begin(path, max_age) {
+            Err(error) if is_damage(&error) => {
+                set_aside(path, &error).map_err(|error| Failure::trouble(path, error))?;
+                begin(path, max_age)
+            }
+            begun => begun,
+        };
+        let (database, run) = begun
+            .map_err(|error| Failure::trouble(path, explain(&error)))?
+            .ok_or_else(|| Failure::trouble(path, "is a database of something else; name another file"))?;
+        let committed = Instant::now();
+        Ok(Self { path: path.to_owned(), database, checks, run, uncommitted: 0, committed, failed: None })
+    }
+
+    /// Whether the file was found sound lately enough, and is the same still. Remembers that it is there.
+    pub(crate) fn is_fresh(&mut self, path: &Path, stamp: &FileStamp) -> bool {
+        let Ok(path) = std::path::absolute(path) else { return false };
+        let entry = self.attempt(|database, _| find(database, &path)).flatten();
+        let Some(entry) = entry else { return false };
+        let now = seconds(SystemTime::now());
+        let fresh = entry.status == "ok"
+            && (entry.len, entry.modified) == (len(stamp), nanoseconds(stamp.modified))
+            && (self.run.fresh_since..=now + CLOCK_SKEW).contains(&entry.verified)
+            && self.checks.bits() & !entry.checks == 0
+            && (self.checks.manifest.is_none() || self.checks.manifest == entry.manifest);
+        if fresh {
+            self.attempt(|database, run| {
+                let mut see = database.prepare_cached("UPDATE files SET run = ?2 WHERE path = ?1")?;
+                see.execute(params![path.as_os_str().as_bytes(), run.id])
+            });
+            self.wrote();
+        }
+        fresh
+    }
+
+    /// Remembers a verdict: `ok`, or why not.
+    pub(crate) fn remember(&mut self, path: &Path, stamp: &FileStamp, status: &str) {
+        let Ok(path) = std::path::absolute(path) else { return };
+        let entry = Entry {
+            len: len(stamp),
+            modified: nanoseconds(stamp.modified),
+            verified: seconds(SystemTime::now()),
+            checks: self.checks.bits(),
+            manifest: self.checks.manifest,
+            status: status.to_owned(),
+        };
+        self.attempt(|database, run| {
+            let mut insert =
+                database.prepare_cached("INSERT OR REPLACE INTO files VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
+            let Entry { len, modified, verified, checks, manifest, status } = &entry;
+            let name = path.as_os_str().as_bytes();
+            insert.execute(params![name, len, modified, verified, checks, manifest, status, entry.seal(&path), run.id])
+        });
+        self.wrote();
+    }
+
+    /// Ends the run. `seen_all_of`: paths below which the run came upon every file; what it did not see there is gone.
+    pub(crate) fn finish(mut self, completed: bool, seen_all_of: &[PathBuf]) -> Result<(), Failure> {
+        if completed {
+            let roots: Vec<_> = seen_all_of.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
+            self.attempt(|database, run| {
+                for root in &roots {
+                    forget_unseen(database, root, run.id)?;
+                }
+                database.execute("UPDATE runs SET finished = ?2 WHERE id = ?1", [run.id, seconds(SystemTime::now())])
+            });
+        }
+        self.attempt(|database, _| database.execute_batch("COMMIT"));
+        match self.failed.take() {
+            Some(problem) => Err(Failure::trouble(&self.path, problem)),
+            None => Ok(()),
+        }
+    }
+
+    fn wrote(&mut self) {
+        self.uncommitted += 1;
+        if self.uncommitted >= COMMIT_AFTER_ENTRIES || self.committed.elapsed() >= COMMIT_AFTER {
+            self.attempt(|database, _| database.execute_batch("COMMIT; BEGIN"));
+            (self.uncommitted, self.committed) = (0, Instant::now());
+        }
+    }
+
+    /// Does something with the database. When that is damaged, begins anew and does it there; when it fails otherwise,
+    /// nothing is remembered from then on.
+    fn attempt<T>(&mut self, act: impl Fn(&Connection, Run) -> rusqlite::Result<T>) -> Option<T> {
+        if self.failed.is_some() {
+            return None;
+        }
+        let problem = match act(&self.database, self.run) {
+            Ok(done) => return Some(done),
+            Err(error) if is_damage(&error) => match self.begin_anew(&error) {
+                Ok(()) => match act(&self.database, self.run) {
+                    Ok(done) => return Some(done),
+                    Err(error) => explain(&error),
+                },
+                Err(failed) => failed,
+            },
+            Err(error) => explain(&error),
+        };
+        say(format_args!("{}: {problem}; from here on nothing is remembered", printable(&self.path)));
+        self.failed = Some(problem);
+        None
+    }
+
+    fn begin_anew(&mut self, error: &rusqlite::Error) -> Result<(), String> {
+        // Closes the damaged one.
+        self.database = Connection::open_in_memory().map_err(|error| error.to_string())?;
+        set_aside(&self.path, error).map_err(|error| error.to_string())?;
+        let begun = begin(&self.path, None).map_err(|error| explain(&error))?;
+        (self.database, self.run) = begun.ok_or("somebody else began another one")?;
+        Ok(())
+    }
+}
+
+/// Opens the database for this program alone and begins a run, in a transaction; nothing for what is another's database.
+fn begin(path: &Path, max_age: Option<Duration>) -> rusqlite::Result<Option<(Connection, Run)>> {
+    let database = Connection::open(path)?;
+    let number = |pragma| database.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0));
+    let (application, version) = (number("application_id")?, number("user_version")?);
+    let is_new = application == 0 && version == 0 && number("page_count")? == 0;
+    if !is_new && (application, version) != (APPLICATION_ID, SCHEMA_VERSION) {
+        return Ok(None);
+    }
+    // Another run would otherwise remember between the lines of this one.
+    database.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    database.pragma_update(None, "journal_mode", "WAL")?;
+    database.pragma_update(None, "synchronous", "NORMAL")?;
+    database.pragma_update(None, "cache_size", -8192)?;
+    database.execute_batch("BEGIN EXCLUSIVE")?;
+    database.pragma_update(None, "application_id", APPLICATION_ID)?;
+    database.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    database.execute_batch(SCHEMA)?;
+
+    let now = seconds(SystemTime::now());
+    let last = "SELECT id, started, finished IS NULL FROM runs ORDER BY id DESC LIMIT 1";
+    let last = database
+        .query_row(last, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, bool>(2)?)))
+        .optional()?;
+    let (id, started) = match last {
+        Some((id, started, true)) => (id, started),
+        _ => {
+            database.execute("INSERT INTO runs (started) VALUES (?1)", [now])?;
+            (database.last_insert_rowid(), now)
+        }
+    };
+    database.execute_batch("COMMIT; BEGIN")?;
+    let oldest = max_age.map(|age| now.saturating_sub(i64::try_from(age.as_secs()).unwrap_or(i64::MAX)));
+    Ok(Some((database, Run { id, fresh_since: oldest.unwrap_or(started).min(started) })))
+}
+
+/// The entry of a file, if there is one that can be believed.
+fn find(database: &Connection, path: &Path) -> rusqlite::Result<Option<Entry>> {
+    let mut find = database
+        .prepare_cached("SELECT len, modified, verified, checks, manifest, status, seal FROM files WHERE path = ?1")?;
+    let entry = find.query_row([path.as_os_str().as_bytes()], |row| {
+        let [len, modified, verified, checks] = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?];
+        let entry = Entry { len, modified, verified, checks, manifest: row.get(4)?, status: row.get(5)? };
+        Ok((entry, row.get::<_, i64>(6)?))
+    });
+    match entry.optional() {
+        Ok(found) => Ok(found.and_then(|(entry, seal)| (entry.seal(path) == seal).then_some(entry))),
+        // A value of another type than any that was written.
+        Err(rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes what lies at or below `root` and was not seen in this run.
+fn forget_unseen(database: &Connection, root: &Path, run: i64) -> rusqlite::Result<()> {
+    let below = |end: u8| {
+        [root.as_os_str().as_bytes().strip_suffix(b"/").unwrap_or(root.as_os_str().as_bytes()), &[end]].concat()
+    };
+    // In the order of bytes, all below a directory stands between its name with a slash and its name with what is next.
+    let mut forget =
+        database.prepare("DELETE FROM files WHERE run <> ?1 AND (path = ?2 OR (path > ?3 AND path < ?4))")?;
+    forget.execute(params![run, root.as_os_str().as_bytes(), below(b'/'), below(b'/' + 1)])?;
+    Ok(())
+}
+
+fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+        // A table that is not what it was made to be.
+        || matches!(error, rusqlite::Error::SqliteFailure(error, Some(text)) if error.code == ErrorCode::Unknown && text.starts_with("no such"))
+}
+
+fn explain(error: &rusqlite::Error) -> String {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another run uses this state file".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// Renames a damaged database and what belongs to it, to names that nothing has.
+fn set_aside(path: &Path, error: &rusqlite::Error) -> io::Result<()> {
+    let with = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned().into_vec();
+        name.extend(suffix.as_bytes());
+        PathBuf::from(std::ffi::OsString::from_vec(name))
+    };
+    let free = |number: &u32| !with(&format!(".damaged-{number}")).exists();
+    let number = (1..).find(free).unwrap_or(u32::MAX);
+    let aside = with(&format!(".damaged-{number}"));
+    fs::rename(path, &aside)?;
+    for companion in ["-wal", "-shm"] {
+        match fs::rename(with(companion), with(&format!(".damaged-{number}{companion}"))) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    say(format_args!(
+        "{}: the state file is damaged ({error}); it is now {}, and a new one is begun: everything is verified",
+        printable(path),
+        printable(&aside)
+    ));
+    Ok(())
+}
+
+fn len(stamp: &FileStamp) -> i64 {
+    i64::try_from(stamp.len).unwrap_or(i64::MAX)
+}
+
+fn seconds(time: SystemTime) -> i64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
+}
+
+/// Before 1970 as a negative number.
+fn nanoseconds(time: SystemTime) -> i64 {
+    let number = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => number(since),
+        Err(before) => -number(before.duration()),
+    }
+}
