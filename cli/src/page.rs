@@ -39,7 +39,7 @@ pub(crate) struct Record {
     pub(crate) summary: serde_json::Value,
     /// What failed, findings among it; in the order of the checks. Not what could not be read: that has no code.
     pub(crate) reasons: Vec<Reason>,
-    /// Throughput over time, from the start to the end without gaps; some hundred intervals at most.
+    /// Throughput over time, without gaps from the start to the end, so that they add up to the totals; at most 240.
     pub(crate) rates: Vec<Interval>,
     /// At most some ten thousand, for the sake of who opens the page.
     pub(crate) failures: Vec<Failure>,
@@ -185,7 +185,7 @@ fn fill(name: &str, record: &Record, headline: &Headline, to: &mut impl Write) -
         "version" => to.write_all(env!("CARGO_PKG_VERSION").as_bytes()),
         "mood" => to.write_all(headline.mood.as_bytes()),
         "title" => write!(to, "{}", Html(&headline.title)),
-        "sentences" => write!(to, "{}", Html(headline.sentences.join(" "))),
+        "sentences" => headline.sentences.iter().try_for_each(|sentence| write!(to, "<li>{}</li>", Html(sentence))),
         "totals" => tables::totals(record, to),
         "run" => tables::run(record, to),
         "verdicts" => charts::verdicts(record, to),

@@ -64,16 +64,18 @@ fn bar(
         if status == Status::Finding && !record.findings_asked_for() {
             continue;
         }
-        let empty = if number == 0 { r#" class="zero""# } else { "" };
+        let (empty, share) = match number {
+            0 => (r#" class="zero""#, String::new()),
+            _ => ("", share(number, whole)),
+        };
         let name = match status {
             Status::Finding => "of these with findings",
             other => other.as_str(),
         };
         writeln!(
             to,
-            r#"<li{empty}><svg class="swatch" aria-hidden="true" focusable="false"><rect width="100%" height="100%" fill="url(#{status})"/></svg>{name} <b data-verdict="{status}" data-unit="{unit}" data-value="{number}">{}</b> <span class="share">{}</span></li>"#,
+            r#"<li{empty}><svg class="swatch" aria-hidden="true" focusable="false"><rect width="100%" height="100%" fill="url(#{status})"/></svg>{name} <b data-verdict="{status}" data-unit="{unit}" data-value="{number}">{}</b> <span class="share">{share}</span></li>"#,
             shown(number),
-            share(number, whole),
             status = status.as_str(),
         )?;
     }
@@ -121,7 +123,6 @@ pub(super) fn throughput(record: &Record, to: &mut impl Write) -> io::Result<()>
     }
     let y = 100.0 - rates.percent(mean);
     writeln!(to, r#"<line class="mean" y1="{y:.3}%" x2="100%" y2="{y:.3}%"/>"#)?;
-    writeln!(to, r#"<text class="mean" x="100%" y="{y:.3}%" dy="-5">mean {}</text>"#, rate(mean))?;
     for (value, label) in &rates.ticks {
         let y = 100.0 - rates.percent(*value);
         writeln!(to, r#"<line class="grid" y1="{y:.3}%" x2="100%" y2="{y:.3}%"/>"#)?;
@@ -140,7 +141,11 @@ pub(super) fn throughput(record: &Record, to: &mut impl Write) -> io::Result<()>
         writeln!(to, r#"<text class="time" x="{x:.3}%" y="100%" dy="18" text-anchor="{anchor}">{label}</text>"#)?;
     }
     writeln!(to, r#"<line class="cursor" id="cursor" y2="100%"/></svg></div>"#)?;
-    write!(to, r#"<figcaption><span id="reading">Mean <b data-rate="mean" data-value="{mean}">{}</b>, "#, rate(mean))?;
+    write!(
+        to,
+        r#"<figcaption><span id="reading">Mean (dashed) <b data-rate="mean" data-value="{mean}">{}</b>, "#,
+        rate(mean)
+    )?;
     write!(to, r#"highest <b data-rate="highest" data-value="{highest}">{}</b>."#, rate(highest))?;
     if failing > 0 {
         write!(
@@ -177,15 +182,15 @@ fn steps(rates: &[Interval]) -> Vec<Step> {
 /// The rate as steps, since each is the mean of its interval.
 fn curve(steps: &[Step], times: &Axis, rates: &Axis, to: &mut impl Write) -> io::Result<()> {
     // In tenths of a percent of the plot's width and height.
-    let mut line = String::from("M0 1000");
-    for step in steps {
-        let y = 1000.0 - 10.0 * rates.percent(step.rate);
-        let x = 10.0 * times.percent(step.interval.seconds);
-        line.push_str(&format!("V{y:.1}H{x:.1}"));
+    let mut line = String::new();
+    for Step { start, interval, rate } in steps {
+        let y = 1000.0 - 10.0 * rates.percent(*rate);
+        let (from, to) = (10.0 * times.percent(*start), 10.0 * times.percent(interval.seconds));
+        let go = if line.is_empty() { 'M' } else { 'L' };
+        line.push_str(&format!("{go}{from:.1} {y:.1}H{to:.1}"));
     }
-    line.push_str("V1000");
     writeln!(to, r#"<svg width="100%" height="100%" viewBox="0 0 1000 1000" preserveAspectRatio="none">"#)?;
-    writeln!(to, r#"<path class="area" d="{line}z"/><path class="line" d="{line}"/></svg>"#)
+    writeln!(to, r#"<path class="area" d="{line}V1000H0z"/><path class="line" d="{line}"/></svg>"#)
 }
 
 fn table(steps: &[Step], to: &mut impl Write) -> io::Result<()> {

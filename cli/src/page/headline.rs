@@ -18,23 +18,22 @@ impl Headline {
         let mismatched = record.tally(Status::Finding).frames;
         let unreadable = record.tally(Status::IoError).frames;
 
-        let mut titles = Vec::new();
+        let mut kinds = Vec::new();
         let mut sentences = Vec::new();
         if damaged > 0 {
-            titles.push("damage found");
+            kinds.push("damage");
             sentences.push(format!("{} damaged.", of_all(damaged, frames)));
         }
         if mismatched > 0 {
-            titles.push("mismatches found");
+            kinds.push("mismatches");
             let which = of_all(mismatched, frames);
             sentences.push(format!("{which} sound, but not what name or identity promises."));
         }
         if unreadable > 0 {
-            titles.push("not everything could be read");
+            kinds.push("unreadable paths");
             sentences.push(format!("{} could not be read.", counted(unreadable, "path")));
         }
         if record.interrupted {
-            titles.push("interrupted before the end");
             sentences.push("What the run did not reach is not in this report.".into());
         }
         let bad = damaged + mismatched > 0;
@@ -47,16 +46,33 @@ impl Headline {
             sentences.insert(0, format!("{sound} sound: every check held."));
         }
         if frames == 0 {
-            titles.insert(0, "no frames found");
             sentences.insert(0, "Nothing was checked.".into());
         }
-        let mood = match (bad, titles.is_empty()) {
+        let mood = match (bad, frames == 0 || unreadable > 0 || record.interrupted) {
             (true, _) => "bad",
-            (false, true) => "well",
-            (false, false) => "open",
+            (false, true) => "open",
+            (false, false) => "well",
         };
-        Self { mood, title: joined(&titles), sentences }
+        Self { mood, title: title(&kinds, frames, record.interrupted), sentences }
     }
+}
+
+/// `Damage, mismatches and unreadable paths found; interrupted before the end`
+fn title(kinds: &[&str], frames: u64, interrupted: bool) -> String {
+    let found = match kinds {
+        [] if frames == 0 => Some("no frames found".into()),
+        [] => None,
+        [only] => Some(format!("{only} found")),
+        [most @ .., last] => Some(format!("{} and {last} found", most.join(", "))),
+    };
+    let ended = interrupted.then(|| "interrupted before the end".to_owned());
+    let title = match (found, ended) {
+        (None, None) => "all well".into(),
+        (Some(found), Some(ended)) => format!("{found}; {ended}"),
+        (found, ended) => found.or(ended).unwrap_or_default(),
+    };
+    let mut characters = title.chars();
+    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 
 /// `3 of 1,234 frames are`
@@ -67,15 +83,4 @@ fn of_all(some: u64, all: u64) -> String {
         _ if some == all => format!("All {} are", counted(all, "frame")),
         _ => format!("{} of {} are", indicatif::HumanCount(some), counted(all, "frame")),
     }
-}
-
-/// `Damage found, mismatches found and interrupted before the end`
-fn joined(titles: &[&str]) -> String {
-    let joined = match titles {
-        [] => "all well".into(),
-        [only] => (*only).to_owned(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
-    };
-    let mut characters = joined.chars();
-    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }

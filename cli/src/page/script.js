@@ -9,7 +9,7 @@
     const box = document.getElementById("filter");
     if (!box) return;
     const shown = document.getElementById("shown");
-    const rows = [...document.getElementById("list").tBodies[0].rows];
+    const rows = [...document.getElementById("list").children];
     const total = rows.length.toLocaleString("en");
     let texts;
     let shownBefore = rows.map(() => true);

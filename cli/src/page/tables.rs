@@ -77,11 +77,13 @@ pub(super) fn reasons(record: &Record, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "</tbody></table>")
 }
 
+/// Their section, if there is anything to list.
 pub(super) fn failures(record: &Record, to: &mut impl Write) -> io::Result<()> {
     let listed = record.failures.len();
     if listed == 0 && record.failures_left_out == 0 {
-        return writeln!(to, r#"<p class="none">None.</p>"#);
+        return Ok(());
     }
+    writeln!(to, r#"<section aria-labelledby="h-failures"><h2 id="h-failures">Failures</h2>"#)?;
     if record.failures_left_out > 0 {
         writeln!(
             to,
@@ -105,25 +107,22 @@ pub(super) fn failures(record: &Record, to: &mut impl Write) -> io::Result<()> {
         listed,
         HumanCount(listed as u64)
     )?;
-    writeln!(
-        to,
-        r#"<table class="failures" id="list"><thead><tr><th scope="col">Reason</th><th scope="col">Path, and what was found</th></tr></thead><tbody>"#
-    )?;
-    record.failures.iter().try_for_each(|failure| row(failure, to))?;
-    writeln!(to, "</tbody></table>\n<p class=\"none\" id=\"no-match\" hidden>No failure matches.</p>")
+    writeln!(to, r#"<ol class="failures" id="list">"#)?;
+    record.failures.iter().try_for_each(|failure| item(failure, to))?;
+    writeln!(to, "</ol>\n<p class=\"none\" id=\"no-match\" hidden>No failure matches.</p></section>")
 }
 
-fn row(failure: &Failure, to: &mut impl Write) -> io::Result<()> {
+fn item(failure: &Failure, to: &mut impl Write) -> io::Result<()> {
     let status = failure.status.as_str();
-    write!(to, r#"<tr data-status="{status}" data-reasons="{}"><td>"#, failure.reasons.join(" "))?;
+    write!(to, r#"<li data-status="{status}" data-reasons="{}"><p>"#, failure.reasons.join(" "))?;
     for reason in &failure.reasons {
         write!(to, "<code>{reason}</code> ")?;
     }
     let path = printable(Path::new(&failure.path));
     let detail = legible(&failure.detail);
-    write!(to, r#"<span class="status">{status}</span></td><td><code class="path">{}</code>"#, Html(path))?;
+    write!(to, r#"<span class="status">{status}</span></p><div><code class="path">{}</code>"#, Html(path))?;
     if let Some(bytes) = &failure.path_bytes {
         write!(to, r#" <span class="bytes">not UTF-8; in hexadecimal <code>{bytes}</code></span>"#)?;
     }
-    writeln!(to, r#"<p class="detail">{}</p></td></tr>"#, Html(detail))
+    writeln!(to, r#"<p class="detail">{}</p></div></li>"#, Html(detail))
 }
