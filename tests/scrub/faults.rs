@@ -266,3 +266,27 @@ fn errors_keep_their_kind() {
     let expected = "a path cannot hold a NUL (shown as ?)";
     assert_eq!(nul.verdict, Verdict::Unreadable(ErrorKind::InvalidInput, expected.into()));
 }
+#[test]
+fn a_file_that_was_empty_when_it_was_opened_is_judged_by_what_is_read() {
+    let directory = directory();
+    let sound = samples::frame_of(&noise(2 * BUFFER_LEN, 7));
+    // The identity ends in the first buffer, and what row 6 asks for after it does not.
+    let cuts = (BUFFER_LEN - 8..BUFFER_LEN + 8).map(|end| {
+        let identity_len = BUFFER_LEN - 26;
+        let mut frame = samples::frame_of(b"");
+        frame[10..14].copy_from_slice(&(identity_len as u32).to_le_bytes());
+        frame.resize(end, b' ');
+        frame
+    });
+    for bytes in [sound].into_iter().chain(cuts) {
+        let path = write(directory.path(), "empty", b"");
+        // A path that was asked for is opened before its selection is asked about.
+        let log = Log::new().selects(|file| {
+            open_for_writing(&file.path()).write_all_at(&bytes, 0).expect("room");
+            true
+        });
+        Scrubber::new().threads(1).run([path], &log);
+        let [told] = log.told().try_into().expect("one file");
+        assert_eq!(told.verdict, slice_says(&bytes).0, "{} bytes", bytes.len());
+    }
+}
