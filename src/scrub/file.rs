@@ -106,6 +106,8 @@ impl FrameFile {
     pub(super) fn read(&mut self, buffer: &mut [u8], offset: u64, wait: bool) -> io::Result<Piece> {
         if self.road == Road::Cached && self.uncached_from.is_none() {
             match platform::read_cached(self.fd.as_fd(), buffer, offset)? {
+                // Linux 5.9 and 5.10 say so at times where there is more (BUGS in readv(2)): only a plain read knows.
+                Cached::Read(0) => {}
                 Cached::Read(got) => return Ok(Piece::Read(got)),
                 Cached::Unknown => self.road = Road::Plain,
                 Cached::Nothing => {

@@ -290,3 +290,33 @@ fn a_file_that_was_empty_when_it_was_opened_is_judged_by_what_is_read() {
         assert_eq!(told.verdict, slice_says(&bytes).0, "{} bytes", bytes.len());
     }
 }
+#[test]
+#[cfg(target_os = "linux")]
+fn reads_that_are_interrupted_refused_or_empty_change_no_verdict() {
+    let directory = two_files();
+    let sound = ["large.blob sound", "small.blob sound"];
+    let cases = [
+        (&["preadv2:error=EINTR:when=1..3"][..], false),
+        (&["pread64:error=EINTR:when=1..3"], true),
+        // A file system that does not tell what is cached, or a kernel that does not know the call.
+        (&["preadv2:error=EOPNOTSUPP:when=1"], false),
+        (&["preadv2:error=EOPNOTSUPP"], false),
+        (&["preadv2:error=ENOSYS"], false),
+        (&["preadv2:error=EINVAL:when=3"], false),
+        // Nothing is ever cached.
+        (&["preadv2:error=EAGAIN"], false),
+        (&["preadv2:error=EAGAIN:when=2"], false),
+        // Linux 5.9 and 5.10 may say that nothing is left where something is.
+        (&["preadv2:retval=0:when=1"], false),
+        (&["preadv2:retval=0:when=3"], false),
+        (&["preadv2:retval=0"], false),
+        // Direct reads are refused at once, or later.
+        (&["pread64:error=EINVAL:when=1"], true),
+        (&["pread64:error=EINVAL:when=3"], true),
+        (&["fadvise64:error=EBADF"], false),
+    ];
+    for (inject, direct) in cases {
+        let Some(told) = scrub_with_faults(directory.path(), inject, direct) else { return };
+        assert_eq!(told, sound, "{inject:?}");
+    }
+}
