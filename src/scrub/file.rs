@@ -119,14 +119,25 @@ impl FrameFile {
                 }
             }
         }
-        match platform::read(self.fd.as_fd(), buffer, offset) {
-            Err(error) if self.road == Road::Direct && platform::refuses_direct(&error) => {
-                platform::read_through_cache(self.fd.as_fd())?;
-                self.road = Road::Cached;
-                self.read(buffer, offset, wait)
+        let result = platform::read(self.fd.as_fd(), buffer, offset);
+        if self.road == Road::Direct {
+            match &result {
+                Err(error) if platform::refuses_direct(error) => {
+                    self.leave_direct_road()?;
+                    return self.read(buffer, offset, wait);
+                }
+                // No direct read could follow: its offset need be no multiple of a page.
+                Ok(got) if *got < buffer.len() && offset + *got as u64 != self.stamp.len => self.leave_direct_road()?,
+                _ => {}
             }
-            result => result.map(Piece::Read),
         }
+        result.map(Piece::Read)
+    }
+
+    fn leave_direct_road(&mut self) -> io::Result<()> {
+        platform::read_through_cache(self.fd.as_fd())?;
+        self.road = Road::Cached;
+        Ok(())
     }
 
     fn request(&mut self, offset: u64, len: usize) {
@@ -139,9 +150,8 @@ impl FrameFile {
 
     /// Whether a piece that was read to `got` bytes of `wanted`, up to `end`, is known to end the file.
     pub(super) fn ends_at(&self, end: u64, got: usize, wanted: usize) -> bool {
-        // A read of the cache may end where the cached pages do, one over a network anywhere. A direct read ends early at
-        // the end of the file only, and none could follow: its offset would be no multiple of a page.
-        got < wanted && (end == self.stamp.len || self.is_direct())
+        // A read of the cache may end where the cached pages do, one over a network anywhere.
+        got < wanted && end == self.stamp.len
     }
 
     /// Lets go of the pages that came into the cache for the piece that ends at `end`; `last` when no other will follow.

@@ -320,3 +320,15 @@ fn reads_that_are_interrupted_refused_or_empty_change_no_verdict() {
         assert_eq!(told, sound, "{inject:?}");
     }
 }
+#[test]
+#[cfg(target_os = "linux")]
+fn a_direct_read_that_is_short_does_not_end_the_file() {
+    let directory = directory();
+    // The buffer holds zeros when the third piece is read, so a read that does nothing gives what is there.
+    write(directory.path(), "large.blob", &samples::frame_of(&vec![0; 5 * BUFFER_LEN]));
+    for short in [4096, 1000] {
+        let inject = format!("pread64:retval={short}:when=3");
+        let Some(told) = scrub_with_faults(directory.path(), &[&inject], true) else { return };
+        assert_eq!(told, ["large.blob sound"], "{short}");
+    }
+}
