@@ -8,5 +8,8 @@ mod samples;
 mod agreement;
 #[path = "scrub/faults.rs"]
 mod faults;
+#[cfg(all(target_os = "linux", not(portable_scrub)))]
+#[path = "scrub/page_cache.rs"]
+mod page_cache;
 #[path = "scrub/support.rs"]
 mod support;
