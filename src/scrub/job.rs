@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::ops::Range;
 
+use super::buffers::Buffers;
 use super::file::{FrameFile, Piece};
 use super::observer::Observer;
 use super::pace::Pace;
@@ -127,7 +128,7 @@ impl Job {
         let opening = open_start(piece, self.at_end, known_len, cap)?;
         let Opening::Open { identity, remainder, rest } = opening else {
             // Longer than a buffer: such identities are rare enough to be read alone.
-            return Err(self.read_alone(surroundings));
+            return Err(self.read_alone(piece, surroundings));
         };
         let start = piece.len() - rest.len();
         let identity = if self.at_end {
@@ -148,20 +149,21 @@ impl Job {
         Ok(start)
     }
 
-    /// Reads a frame from its beginning to its end as a stream.
-    fn read_alone<O: Observer>(&mut self, surroundings: &Surroundings<'_, O>) -> Decided {
+    /// Reads a frame to its end as a stream, after its first piece.
+    fn read_alone<O: Observer>(&mut self, piece: &[u8], surroundings: &Surroundings<'_, O>) -> Decided {
         let reader = FrameReader::new().max_identity_len(surroundings.max_identity_len);
         let reader = self.file.known_len().map_or(reader, |len| reader.source_len(len));
-        let mut source = Alone { file: &mut self.file, offset: 0, stopped: false, surroundings };
+        let mut memory = Buffers::new(1);
+        let buffer = memory.split().next().unwrap_or_default();
+        let mut rest = Alone { taken: self.filled, job: self, buffer, stopped: false, surroundings };
         let read = |source| {
             let stream = reader.open(source)?;
             let remainder = Remainder::new(stream.header().identity_len(), stream.payload_len());
             let frame = FrameInFlight { identity: IdentityPlace::Kept(stream.identity_bytes().to_vec()), remainder };
             Ok((frame, stream.verify()))
         };
-        let result = read(&mut source);
-        (self.offset, self.filled) = (source.offset, 0);
-        if source.stopped {
+        let result = read(piece.chain(&mut rest));
+        if rest.stopped {
             return Decided::Stopped;
         }
         let verified = result.and_then(|(frame, verified)| {
@@ -262,30 +264,29 @@ impl From<ReadError> for Decided {
     }
 }
 
-/// A file as a stream, at the pace of the scrub.
+/// What comes after the first piece of a file, as a stream.
 struct Alone<'a, 's, O> {
-    file: &'a mut FrameFile,
-    offset: u64,
+    job: &'a mut Job,
+    buffer: &'a mut [u8],
+    /// How much of the job's piece went on.
+    taken: usize,
     stopped: bool,
     surroundings: &'a Surroundings<'s, O>,
 }
 
 impl<O: Observer> Read for Alone<'_, '_, O> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.surroundings.observer.stops() {
-            self.stopped = true;
-            return Err(io::Error::other("stopped"));
-        }
-        match self.file.read(buffer, self.offset, true)? {
-            // Does not happen to who waits.
-            Piece::OnItsWay => Err(io::ErrorKind::WouldBlock.into()),
-            Piece::Read(got) => {
-                self.offset += got as u64;
-                self.file.let_go(self.offset, got == 0);
-                self.surroundings.observer.read(got as u64);
-                self.surroundings.pace.spend(got, || self.surroundings.observer.stops());
-                Ok(got)
+        if self.taken == self.job.filled && !self.job.at_end {
+            if self.surroundings.observer.stops() {
+                self.stopped = true;
+                return Err(io::Error::other("stopped"));
             }
+            self.job.next_piece();
+            self.taken = 0;
+            self.job.fill(self.buffer, true, self.surroundings)?;
         }
+        let got = (&self.buffer[self.taken..self.job.filled]).read(buffer)?;
+        self.taken += got;
+        Ok(got)
     }
 }

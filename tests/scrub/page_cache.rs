@@ -155,3 +155,14 @@ fn file_systems_that_refuse_direct_reads_are_read_through_the_cache_and_counted(
     assert!(told.len() == paths.len() && told.iter().all(is_sound), "{told:?}");
     assert!(summary.not_direct == 0 || summary.not_direct == paths.len() as u64, "{}", summary.not_direct);
 }
+#[test]
+fn a_long_identity_is_let_go_as_well() {
+    let directory = directory();
+    let mut identity = samples::identity_of(b"payload");
+    identity.model_id = "x".repeat(700_000);
+    let frame = membrane_codec::canonicalize(&identity, &noise(2 * BUFFER_LEN, 2)).expect("a small frame");
+    let path = write(directory.path(), "long", &frame);
+    let Some(()) = drop_from_cache(&path) else { return };
+    scrub_soundly(&Scrubber::new().threads(1), std::slice::from_ref(&path));
+    assert_eq!(cached_pages(&path), Some(0), "of {} pages", pages_of(&path));
+}

@@ -140,7 +140,10 @@ pub(crate) fn scrub_all(
     let log = Log::new();
     let summary = scrubber.run(paths, &log);
     assert!(!summary.stopped);
-    (summary, log.told())
+    let read = log.read();
+    let told = log.told();
+    assert_eq!(told.iter().map(|told| told.bytes_read).sum::<u64>(), read);
+    (summary, told)
 }
 
 /// The only file of a scrub.
