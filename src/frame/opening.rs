@@ -3,7 +3,7 @@
 use super::layout::{self, FrameHeader};
 use super::pieces::{Remainder, check_identity_cap, check_identity_fits};
 use crate::error::Error;
-use crate::format::HEADER_LEN;
+use crate::format::{HEADER_LEN, TRAILER_LEN};
 
 /// A frame's start in the first bytes of its source.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) enum Opening<'a> {
         /// What follows payload_len.
         rest: &'a [u8],
     },
-    /// The identity is longer than the bytes that are there.
+    /// The identity, and what row 6 asks for after it, is longer than the bytes that are there.
     NeedsMore,
 }
 
@@ -38,7 +38,8 @@ pub(crate) fn open_start(start: &[u8], whole: bool, source_len: Option<u64>, cap
     let split = || {
         let (identity, rest) = rest.split_at_checked(usize::try_from(identity_len).ok()?)?;
         let (payload_len, rest) = rest.split_first_chunk()?;
-        Some((identity, u64::from_le_bytes(*payload_len), rest))
+        // Row 6 wants the room of a trailer: where the source's length is not known, only its bytes tell.
+        (rest.len() >= TRAILER_LEN).then_some((identity, u64::from_le_bytes(*payload_len), rest))
     };
     let Some((identity, payload_len, rest)) = split() else { return Ok(Opening::NeedsMore) };
     let remainder = Remainder::new(identity_len, payload_len);

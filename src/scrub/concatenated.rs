@@ -1,9 +1,8 @@
 //! Files that hold several frames one after another. Each file is read as a stream: its frames pass through one lane.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 
 use super::alone::Alone;
-use super::buffers::BUFFER_LEN;
 use super::file::FrameFile;
 use super::job::Surroundings;
 use super::observer::Observer;
@@ -18,7 +17,7 @@ use crate::frame::{FrameReader, ReadError, parse_identity};
 pub(super) fn verify<O: Observer>(entry: &Entry, file: &mut FrameFile, surroundings: &Surroundings<'_, O>) -> bool {
     let (stamp, file_len) = (file.stamp(), file.known_len());
     let reader = FrameReader::new().max_identity_len(surroundings.max_identity_len).leave_rest(true);
-    let mut source = BufReader::with_capacity(BUFFER_LEN, Alone::new(file, surroundings));
+    let mut source = Alone::new(file, 0, surroundings);
     let mut start = 0;
     loop {
         let left = file_len.and_then(|len| len.checked_sub(start)).filter(|left| *left > 0);
@@ -29,10 +28,10 @@ pub(super) fn verify<O: Observer>(entry: &Entry, file: &mut FrameFile, surroundi
             Ok(_) => One::read(&reader, &mut source),
             Err(error) => One::unreadable(error),
         };
-        if source.get_ref().was_stopped() {
+        if source.was_stopped() {
             return false;
         }
-        let end = source.get_ref().offset() - source.buffer().len() as u64;
+        let end = source.position();
         let verdict = match &one.verified {
             Ok(payload_digest) => FileVerdict::Sound { payload_digest: *payload_digest },
             Err(ReadError::Frame(error)) => FileVerdict::Damaged(*error),

@@ -1,10 +1,12 @@
 //! Reads one file in pieces and leaves the page cache as it was.
 //!
-//! Every read first asks for what is cached and nothing else. Where that is not all, the rest is requested, without
-//! reading ahead (or the next answer would be of no use), and read in a later round; its pages are let go as soon as they
-//! are copied. So pages that others keep cached stay, to the buffer's length, and no others come.
+//! Every read first asks for what is cached and nothing else. Where that is not all, the rest is requested and read in a
+//! later round; its pages are let go as soon as they are copied. Nothing is read ahead, or what came for the scrub's sake
+//! would look like what was cached before. So pages that others keep cached stay, to the buffer's length, and no others
+//! come.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::FileType;
@@ -31,8 +33,8 @@ pub(super) struct FrameFile {
     no_readahead: bool,
     /// Something of the current piece was not cached, from here on.
     uncached_from: Option<u64>,
-    /// Where the run of uncached pieces begins that ends before the current one.
-    uncached_run: Option<u64>,
+    /// Where the last run of uncached pieces lies.
+    uncached_run: Range<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -79,7 +81,7 @@ impl FrameFile {
             }
         }
         let stamp = FileStamp::new(&stat);
-        Ok(Opened::File(Self { fd, stamp, road, no_readahead: false, uncached_from: None, uncached_run: None }))
+        Ok(Opened::File(Self { fd, stamp, road, no_readahead: false, uncached_from: None, uncached_run: 0..0 }))
     }
 
     pub(super) fn stamp(&self) -> FileStamp {
@@ -105,50 +107,69 @@ impl FrameFile {
     /// Past the page cache, `buffer` and `offset` are multiples of a page.
     pub(super) fn read(&mut self, buffer: &mut [u8], offset: u64, wait: bool) -> io::Result<Piece> {
         if self.road == Road::Cached && self.uncached_from.is_none() {
+            self.read_nothing_ahead();
             match platform::read_cached(self.fd.as_fd(), buffer, offset)? {
+                // Linux 5.9 and 5.10 say so at times where there is more (BUGS in readv(2)): only a plain read knows.
+                Cached::Read(0) => {}
                 Cached::Read(got) => return Ok(Piece::Read(got)),
-                Cached::Unknown => self.road = Road::Plain,
+                Cached::Unknown => self.take_plain_road(),
                 Cached::Nothing => {
                     self.uncached_from = Some(offset);
-                    self.request(offset, buffer.len());
+                    advice::needed_soon(self.fd.as_fd(), offset, buffer.len() as u64);
                     if !wait {
                         return Ok(Piece::OnItsWay);
                     }
                 }
             }
         }
-        match platform::read(self.fd.as_fd(), buffer, offset) {
-            Err(error) if self.road == Road::Direct && platform::refuses_direct(&error) => {
-                platform::read_through_cache(self.fd.as_fd())?;
-                self.road = Road::Cached;
-                self.read(buffer, offset, wait)
+        let result = platform::read(self.fd.as_fd(), buffer, offset);
+        if self.road == Road::Direct {
+            match &result {
+                Err(error) if platform::refuses_direct(error) => {
+                    self.leave_direct_road()?;
+                    return self.read(buffer, offset, wait);
+                }
+                // No direct read could follow: its offset need be no multiple of a page.
+                Ok(got) if *got < buffer.len() && offset + *got as u64 != self.stamp.len => self.leave_direct_road()?,
+                _ => {}
             }
-            result => result.map(Piece::Read),
         }
+        result.map(Piece::Read)
     }
 
-    fn request(&mut self, offset: u64, len: usize) {
+    fn leave_direct_road(&mut self) -> io::Result<()> {
+        platform::read_through_cache(self.fd.as_fd())?;
+        self.road = Road::Cached;
+        Ok(())
+    }
+
+    /// Before the first read: already a question about what is cached makes the system read ahead.
+    fn read_nothing_ahead(&mut self) {
         if !self.no_readahead && self.stamp.len > BUFFER_LEN as u64 {
             advice::only_what_is_asked_for(self.fd.as_fd());
             self.no_readahead = true;
         }
-        advice::needed_soon(self.fd.as_fd(), offset, len as u64);
+    }
+
+    fn take_plain_road(&mut self) {
+        self.road = Road::Plain;
+        if self.no_readahead {
+            advice::as_usual(self.fd.as_fd());
+        }
     }
 
     /// Whether a piece that was read to `got` bytes of `wanted`, up to `end`, is known to end the file.
     pub(super) fn ends_at(&self, end: u64, got: usize, wanted: usize) -> bool {
-        // A read of the cache may end where the cached pages do, one over a network anywhere. A direct read ends early at
-        // the end of the file only, and none could follow: its offset would be no multiple of a page.
-        got < wanted && (end == self.stamp.len || self.is_direct())
+        // A read of the cache may end where the cached pages do, one over a network anywhere.
+        got < wanted && end == self.stamp.len
     }
 
     /// Lets go of the pages that came into the cache for the piece that ends at `end`; `last` when no other will follow.
     pub(super) fn let_go(&mut self, end: u64, last: bool) {
-        let Some(from) = self.uncached_from.take() else {
-            self.uncached_run = None;
-            return;
-        };
-        let run = *self.uncached_run.get_or_insert(from);
+        let Some(from) = self.uncached_from.take() else { return };
+        // Does not go on where the beginning of this piece was cached.
+        let run = if self.uncached_run.end == from { self.uncached_run.start } else { from };
+        self.uncached_run = run..end;
         let start = run.max(end.saturating_sub(REACH_BACK));
         advice::not_needed(self.fd.as_fd(), start, (!last).then_some(end));
     }

@@ -1,14 +1,15 @@
 //! One file in flight: what of it is in its buffer, what has been hashed, and the verdict at its end.
 
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 
 use super::alone::Alone;
-use super::file::{FrameFile, Piece};
+use super::file::FrameFile;
 use super::observer::Observer;
 use super::pace::Pace;
 use super::report::{FileReport, FileVerdict, FrameClaims};
 use super::tree::Entry;
+use super::window::{State, Window};
 use crate::digest::{Digest, ManyHasher};
 use crate::error::Error;
 use crate::format::HEADER_LEN;
@@ -27,12 +28,8 @@ pub(super) struct Job {
     file: FrameFile,
     hasher: ManyHasher,
     frame: Option<FrameInFlight>,
-    /// Where the buffer's first byte lies in the file.
-    offset: u64,
-    /// How much of the buffer is filled.
-    filled: usize,
-    /// Nothing follows in the file.
-    at_end: bool,
+    /// What of the file is in the buffer.
+    window: Window,
     /// What of the buffer is payload.
     payload: Range<usize>,
 }
@@ -49,17 +46,9 @@ enum IdentityPlace {
     Kept(Vec<u8>),
 }
 
-/// How far a job is.
-pub(super) enum State {
-    /// Its piece is not there yet.
-    Waiting,
-    /// Its piece is there.
-    Ready,
-}
-
 impl Job {
     pub(super) fn new(entry: Entry, file: FrameFile) -> Self {
-        Self { entry, file, hasher: ManyHasher::new(), frame: None, offset: 0, filled: 0, at_end: false, payload: 0..0 }
+        Self { entry, file, hasher: ManyHasher::new(), frame: None, window: Window::default(), payload: 0..0 }
     }
 
     pub(super) fn hasher(&self) -> &ManyHasher {
@@ -82,22 +71,7 @@ impl Job {
         wait: bool,
         surroundings: &Surroundings<'_, O>,
     ) -> io::Result<State> {
-        while self.filled < buffer.len() && !self.at_end {
-            let rest = &mut buffer[self.filled..];
-            let wanted = rest.len();
-            match self.file.read(rest, self.offset + self.filled as u64, wait)? {
-                Piece::OnItsWay => return Ok(State::Waiting),
-                Piece::Read(got) => {
-                    self.filled += got;
-                    surroundings.observer.read(got as u64);
-                    surroundings.pace.spend(got, || surroundings.observer.stops());
-                    let end = self.offset + self.filled as u64;
-                    self.at_end = got == 0 || self.file.ends_at(end, got, wanted);
-                }
-            }
-        }
-        self.file.let_go(self.offset + self.filled as u64, self.at_end);
-        Ok(State::Ready)
+        self.window.fill(&mut self.file, buffer, wait, surroundings)
     }
 
     /// Takes the piece that is in the buffer apart. When that already decides, returns why.
@@ -106,7 +80,7 @@ impl Job {
         buffer: &[u8],
         surroundings: &Surroundings<'_, O>,
     ) -> Option<Decided> {
-        let piece = &buffer[..self.filled];
+        let piece = &buffer[..self.window.filled()];
         let start = match &mut self.frame {
             Some(_) => 0,
             None => match self.open(piece, surroundings) {
@@ -125,13 +99,13 @@ impl Job {
     fn open<O: Observer>(&mut self, piece: &[u8], surroundings: &Surroundings<'_, O>) -> Result<usize, Decided> {
         let cap = surroundings.max_identity_len;
         let known_len = self.file.known_len();
-        let opening = open_start(piece, self.at_end, known_len, cap)?;
+        let opening = open_start(piece, self.window.is_at_end(), known_len, cap)?;
         let Opening::Open { identity, remainder, rest } = opening else {
             // Longer than a buffer: such identities are rare enough to be read alone.
-            return Err(self.read_alone(surroundings));
+            return Err(self.read_alone(piece, surroundings));
         };
         let start = piece.len() - rest.len();
-        let identity = if self.at_end {
+        let identity = if self.window.is_at_end() {
             IdentityPlace::Buffer(identity.len())
         } else {
             // What would be read for nothing is looked at first.
@@ -149,20 +123,20 @@ impl Job {
         Ok(start)
     }
 
-    /// Reads a frame from its beginning to its end as a stream.
-    fn read_alone<O: Observer>(&mut self, surroundings: &Surroundings<'_, O>) -> Decided {
+    /// Reads a frame to its end as a stream, after its first piece.
+    fn read_alone<O: Observer>(&mut self, piece: &[u8], surroundings: &Surroundings<'_, O>) -> Decided {
         let reader = FrameReader::new().max_identity_len(surroundings.max_identity_len);
         let reader = self.file.known_len().map_or(reader, |len| reader.source_len(len));
-        let mut source = Alone::new(&mut self.file, surroundings);
+        let mut rest = Alone::new(&mut self.file, self.window.end(), surroundings);
         let read = |source| {
             let stream = reader.open(source)?;
             let remainder = Remainder::new(stream.header().identity_len(), stream.payload_len());
             let frame = FrameInFlight { identity: IdentityPlace::Kept(stream.identity_bytes().to_vec()), remainder };
             Ok((frame, stream.verify()))
         };
-        let result = read(&mut source);
-        let (offset, stopped) = (source.offset(), source.was_stopped());
-        (self.offset, self.filled) = (offset, 0);
+        let result = read(piece.chain(&mut rest));
+        let (read_to, stopped) = (rest.read_to(), rest.was_stopped());
+        self.window = Window::at(read_to);
         if stopped {
             return Decided::Stopped;
         }
@@ -175,19 +149,18 @@ impl Job {
 
     /// Whether all that a verdict needs was taken.
     pub(super) fn is_over(&self) -> bool {
-        self.at_end || self.frame.as_ref().is_some_and(|frame| frame.remainder.has_surplus())
+        self.window.is_at_end() || self.frame.as_ref().is_some_and(|frame| frame.remainder.has_surplus())
     }
 
     /// Makes room for the next piece.
     pub(super) fn next_piece(&mut self) {
-        self.offset += self.filled as u64;
-        self.filled = 0;
+        self.window.advance();
         self.payload = 0..0;
     }
 
     /// Whether it needs nothing of its buffer.
     pub(super) fn is_between_pieces(&self) -> bool {
-        self.filled == 0 && self.frame.is_some()
+        self.window.filled() == 0 && self.frame.is_some()
     }
 
     /// The verdict on a frame of which all has come, by the SHA-256 of its payload.
@@ -226,7 +199,7 @@ impl Job {
             claims,
             stamp: Some(self.file.stamp()),
             offset: None,
-            bytes_read: self.offset + self.filled as u64,
+            bytes_read: self.window.end(),
             changed: !matches!(decided, Decided::Sound(_)) && self.file.changed(),
         });
     }

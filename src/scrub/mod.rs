@@ -18,7 +18,8 @@
 //! the figures.
 //!
 //! Layers, downward: `scrubber` (options and threads), `worker` (rounds: fill, hash, settle), `job` (one file in flight),
-//! `concatenated` and `alone` (files that pass as a stream), `queue` (which file next), `tree` (directories), `file` (reads and the page cache), `platform` (system calls).
+//! `concatenated` and `alone` (files that pass as a stream), `window` (which part of a file is in a buffer), `queue` (which
+//! file next), `tree` (directories), `file` (reads and the page cache), `platform` (system calls).
 
 mod alone;
 mod buffers;
@@ -33,6 +34,7 @@ mod queue;
 mod report;
 mod scrubber;
 mod tree;
+mod window;
 mod worker;
 
 pub use self::observer::Observer;

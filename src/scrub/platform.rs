@@ -167,6 +167,10 @@ pub(super) mod advice {
         let _ = fadvise(file, 0, None, Advice::Random);
     }
 
+    pub(in super::super) fn as_usual(file: BorrowedFd<'_>) {
+        let _ = fadvise(file, 0, None, Advice::Normal);
+    }
+
     /// This part will be read soon.
     pub(in super::super) fn needed_soon(file: BorrowedFd<'_>, offset: u64, len: u64) {
         let _ = fadvise(file, offset, NonZeroU64::new(len), Advice::WillNeed);
@@ -184,6 +188,7 @@ pub(super) mod advice {
     use std::os::fd::BorrowedFd;
 
     pub(in super::super) fn only_what_is_asked_for(_: BorrowedFd<'_>) {}
+    pub(in super::super) fn as_usual(_: BorrowedFd<'_>) {}
     pub(in super::super) fn needed_soon(_: BorrowedFd<'_>, _: u64, _: u64) {}
     pub(in super::super) fn not_needed(_: BorrowedFd<'_>, _: u64, _: Option<u64>) {}
 }

@@ -8,12 +8,13 @@ use rustix::io::Errno;
 use super::buffers::Buffers;
 use super::concatenated;
 use super::file::{FrameFile, Opened};
-use super::job::{Decided, Job, State, Surroundings};
+use super::job::{Decided, Job, Surroundings};
 use super::observer::Observer;
 use super::platform::NameBuffer;
 use super::queue::{Queue, Supplies};
 use super::report::{FileReport, FileVerdict};
 use super::tree::{Entry, FoundFile};
+use super::window::State;
 use crate::digest::{Kernel, ManyHasher};
 
 /// Files in flight in one thread: four times the lanes of the widest kernel in use, so that lanes stay full to the end of
