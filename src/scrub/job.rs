@@ -14,6 +14,7 @@ use crate::digest::{Digest, ManyHasher};
 use crate::error::Error;
 use crate::format::HEADER_LEN;
 use crate::frame::{FrameReader, Opening, ReadError, Remainder, open_start, parse_identity};
+use crate::identity::IdentityView;
 
 /// What all jobs of a scrub share.
 pub(super) struct Surroundings<'s, O> {
@@ -58,6 +59,11 @@ impl Job {
     /// What is to be hashed of the current piece, and by what.
     pub(super) fn piece<'p>(&'p mut self, buffer: &'p [u8]) -> (&'p mut ManyHasher, &'p [u8]) {
         (&mut self.hasher, &buffer[self.payload.clone()])
+    }
+
+    /// How much of the current piece is to be hashed, in bytes.
+    pub(super) fn piece_len(&self) -> usize {
+        self.payload.len()
     }
 
     pub(super) fn is_direct(&self) -> bool {
@@ -163,24 +169,26 @@ impl Job {
         self.window.filled() == 0 && self.frame.is_some()
     }
 
-    /// The verdict on a frame of which all has come, by the SHA-256 of its payload.
-    pub(super) fn conclude(&self, buffer: &[u8], payload_digest: Digest) -> Decided {
-        let Some(frame) = &self.frame else {
-            // A job is over only after its first piece was taken.
-            return Decided::Stopped;
-        };
+    /// Gives the verdict on a frame of which all has come, by the SHA-256 of its payload.
+    pub(super) fn conclude<O: Observer>(
+        &self,
+        buffer: &[u8],
+        payload_digest: Digest,
+        surroundings: &Surroundings<'_, O>,
+    ) {
+        // A job is over only after its first piece was taken.
+        let Some(frame) = &self.frame else { return };
+        let identity = parse_identity(frame.identity.get(buffer));
         let check = || {
-            parse_identity(frame.identity.get(buffer))?;
+            identity?;
             frame.remainder.check_extent(self.file.known_len())?;
             frame.remainder.check_trailer(payload_digest)
         };
-        match check() {
-            Ok(()) => Decided::Sound(payload_digest),
-            Err(error) => Decided::Damaged(error),
-        }
+        let verdict = check().map_or_else(FileVerdict::Damaged, |()| FileVerdict::Sound { payload_digest });
+        self.tell(verdict, identity.ok(), surroundings);
     }
 
-    /// Tells the observer.
+    /// Tells what was decided before all had come, or without the others.
     pub(super) fn report<O: Observer>(&self, buffer: &[u8], decided: &Decided, surroundings: &Surroundings<'_, O>) {
         let verdict = match decided {
             Decided::Sound(payload_digest) => FileVerdict::Sound { payload_digest: *payload_digest },
@@ -188,10 +196,19 @@ impl Job {
             Decided::Unreadable(error) => FileVerdict::Unreadable(error),
             Decided::Stopped => return,
         };
-        let claims = self.frame.as_ref().and_then(|frame| {
-            let identity = parse_identity(frame.identity.get(buffer)).ok()?;
-            Some(FrameClaims { identity, payload_len: frame.remainder.payload_len() })
-        });
+        let identity = self.frame.as_ref().and_then(|frame| parse_identity(frame.identity.get(buffer)).ok());
+        self.tell(verdict, identity, surroundings);
+    }
+
+    fn tell<O: Observer>(
+        &self,
+        verdict: FileVerdict<'_>,
+        identity: Option<IdentityView<'_>>,
+        surroundings: &Surroundings<'_, O>,
+    ) {
+        let payload_len = self.frame.as_ref().map(|frame| frame.remainder.payload_len());
+        let claims = identity.zip(payload_len).map(|(identity, payload_len)| FrameClaims { identity, payload_len });
+        let is_sound = matches!(verdict, FileVerdict::Sound { .. });
         surroundings.observer.verdict(&FileReport {
             entry: &self.entry,
             follow_links: surroundings.follow_links,
@@ -200,7 +217,7 @@ impl Job {
             stamp: Some(self.file.stamp()),
             offset: None,
             bytes_read: self.window.end(),
-            changed: !matches!(decided, Decided::Sound(_)) && self.file.changed(),
+            changed: !is_sound && self.file.changed(),
         });
     }
 }

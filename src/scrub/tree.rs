@@ -181,5 +181,6 @@ fn is_temporary(name: &[u8]) -> bool {
 }
 
 fn is_named_as_frame(name: &[u8]) -> bool {
-    matches!(Path::new(OsStr::from_bytes(name)).extension().map(OsStr::as_bytes), Some(b"blob" | b"frame"))
+    // A name that is nothing but `.blob` has no extension.
+    [&b".blob"[..], b".frame"].iter().any(|extension| name.len() > extension.len() && name.ends_with(extension))
 }

@@ -1,5 +1,6 @@
 //! One thread of a scrub: fills its buffers, hashes what is in them together, settles what has ended, and again.
 
+use std::cmp::Reverse;
 use std::io;
 use std::path::PathBuf;
 
@@ -53,17 +54,44 @@ impl<I: Iterator<Item = PathBuf>> Drop for EndOnPanic<'_, I> {
 struct Slot<'b> {
     buffer: &'b mut [u8],
     job: Option<Job>,
-    /// Its piece is there.
-    ready: bool,
-    /// Its piece was asked for in the last round.
-    asked: bool,
+    stage: Stage,
 }
 
-impl Slot<'_> {
+/// How far a slot is with its piece.
+#[derive(Clone, Copy, PartialEq)]
+enum Stage {
+    /// Nothing was done yet.
+    Empty,
+    /// It was asked for in the last round.
+    Asked,
+    /// It is there.
+    Filled,
+    /// It is taken apart, and hashed in this round or the next.
+    Taken,
+    /// It is taken apart, and waits for the next round.
+    Postponed,
+    /// It has waited, and is hashed in this round.
+    Due,
+}
+
+impl<'b> Slot<'b> {
+    fn new(buffer: &'b mut [u8]) -> Self {
+        Self { buffer, job: None, stage: Stage::Empty }
+    }
+
     /// What is to be hashed of it in this round.
     fn piece(&mut self) -> Option<(&mut ManyHasher, &[u8])> {
-        let job = self.job.as_mut().filter(|_| self.ready)?;
+        let hashed_now = self.is_hashed_now();
+        let job = self.job.as_mut().filter(|_| hashed_now)?;
         Some(job.piece(self.buffer))
+    }
+
+    fn is_hashed_now(&self) -> bool {
+        matches!(self.stage, Stage::Taken | Stage::Due)
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_hashed_now() && self.job.as_ref().is_some_and(Job::is_over)
     }
 }
 
@@ -72,14 +100,14 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
         let _end = EndOnPanic(self.queue);
         let mut names = NameBuffer::new();
         let mut buffers = Buffers::new(SLOTS);
-        let mut slots: Vec<_> =
-            buffers.split().map(|buffer| Slot { buffer, job: None, ready: false, asked: false }).collect();
+        let mut slots: Vec<_> = buffers.split().map(Slot::new).collect();
         while !self.stops() {
             if !self.admit(&mut slots, &mut names) {
                 return self.counts;
             }
             self.fill(&mut slots);
             self.take(&mut slots);
+            self.postpone(&mut slots);
             self.hash(&mut slots);
             self.settle(&mut slots);
             self.share(&mut slots);
@@ -107,7 +135,7 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
             let mut jobs = jobs.into_iter().chain(opened);
             for slot in slots.iter_mut().filter(|slot| slot.job.is_none()) {
                 slot.job = jobs.next();
-                (slot.ready, slot.asked) = (false, false);
+                slot.stage = Stage::Empty;
             }
             if nothing {
                 return !idle;
@@ -174,72 +202,90 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
     /// is waited for: while that is hashed, the other half comes.
     fn fill(&mut self, slots: &mut [Slot<'_>]) {
         for slot in &mut *slots {
-            let wait = slot.asked;
+            let wait = slot.stage == Stage::Asked;
             self.fill_one(slot, wait);
         }
-        let waiting = slots.iter().filter(|slot| slot.job.is_some() && !slot.ready).count();
-        if slots.iter().any(|slot| slot.ready) {
+        if slots.iter().any(|slot| matches!(slot.stage, Stage::Filled | Stage::Postponed)) {
             return;
         }
+        let waiting = slots.iter().filter(|slot| slot.job.is_some()).count();
         for slot in slots.iter_mut().filter(|slot| slot.job.is_some()).take(waiting.div_ceil(2)) {
             self.fill_one(slot, true);
         }
     }
 
     fn fill_one(&mut self, slot: &mut Slot<'_>, wait: bool) {
-        let Some(job) = &mut slot.job else { return };
+        let Some(job) = slot.job.as_mut().filter(|_| matches!(slot.stage, Stage::Empty | Stage::Asked)) else { return };
         match job.fill(slot.buffer, wait, &self.surroundings) {
-            Ok(State::Ready) => (slot.ready, slot.asked) = (true, false),
-            Ok(State::Waiting) => slot.asked = true,
+            Ok(State::Ready) => slot.stage = Stage::Filled,
+            Ok(State::Waiting) => slot.stage = Stage::Asked,
             Err(error) => self.decide(slot, &Decided::Unreadable(error)),
         }
     }
 
     /// Takes apart what was read.
     fn take(&mut self, slots: &mut [Slot<'_>]) {
-        for slot in slots.iter_mut().filter(|slot| slot.ready) {
-            if let Some(job) = &mut slot.job
-                && let Some(decided) = job.take_piece(slot.buffer, &self.surroundings)
-            {
-                self.decide(slot, &decided);
+        for slot in slots {
+            match (slot.stage, &mut slot.job) {
+                (Stage::Postponed, _) => slot.stage = Stage::Due,
+                (Stage::Filled, Some(job)) => {
+                    slot.stage = Stage::Taken;
+                    if let Some(decided) = job.take_piece(slot.buffer, &self.surroundings) {
+                        self.decide(slot, &decided);
+                    }
+                }
+                _ => {}
             }
         }
+    }
+
+    /// Leaves the longest pieces that would have lanes to themselves to the next round, where there will be others, once.
+    fn postpone(&self, slots: &mut [Slot<'_>]) {
+        let hashed = slots.iter().filter(|slot| slot.is_hashed_now()).count();
+        let lanes = self.kernel.lanes();
+        if hashed <= lanes {
+            return;
+        }
+        let mut taken: Vec<_> = slots.iter_mut().filter(|slot| slot.stage == Stage::Taken).collect();
+        taken.sort_unstable_by_key(|slot| Reverse(slot.job.as_ref().map(Job::piece_len)));
+        taken.into_iter().take(hashed % lanes).for_each(|slot| slot.stage = Stage::Postponed);
     }
 
     /// Hashes the payload in all buffers, the longest first.
     fn hash(&self, slots: &mut [Slot<'_>]) {
         let mut pieces: Vec<_> = slots.iter_mut().filter_map(Slot::piece).collect();
-        pieces.sort_unstable_by_key(|(_, piece)| std::cmp::Reverse(piece.len()));
+        pieces.sort_unstable_by_key(|(_, piece)| Reverse(piece.len()));
         ManyHasher::update_with(self.kernel, pieces);
     }
 
     /// Gives verdicts on files that have ended.
     fn settle(&mut self, slots: &mut [Slot<'_>]) {
-        let is_over = |slot: &Slot<'_>| slot.ready && slot.job.as_ref().is_some_and(Job::is_over);
-        let over = slots.iter().filter(|slot| is_over(slot)).filter_map(|slot| slot.job.as_ref());
+        let over = slots.iter().filter(|slot| slot.is_over()).filter_map(|slot| slot.job.as_ref());
         let mut digests = ManyHasher::finalize_with(self.kernel, over.map(Job::hasher)).into_iter();
-        for slot in slots.iter_mut().filter(|slot| slot.ready) {
-            slot.ready = false;
-            match &mut slot.job {
-                Some(job) if job.is_over() => {
-                    // One for each, in the same order.
-                    let Some(digest) = digests.next() else { return };
-                    let decided = job.conclude(slot.buffer, digest);
-                    self.decide(slot, &decided);
-                }
-                Some(job) => job.next_piece(),
-                None => {}
+        for slot in slots.iter_mut().filter(|slot| slot.is_hashed_now()) {
+            let is_over = slot.is_over();
+            slot.stage = Stage::Empty;
+            if !is_over {
+                slot.job.iter_mut().for_each(Job::next_piece);
+            } else if let (Some(job), Some(digest)) = (self.free(slot), digests.next()) {
+                // One digest for each, in the same order.
+                job.conclude(slot.buffer, digest, &self.surroundings);
             }
         }
     }
 
     /// Tells the observer and frees the slot.
     fn decide(&mut self, slot: &mut Slot<'_>, decided: &Decided) {
-        if let Some(job) = slot.job.take() {
-            self.counts.not_direct += u64::from(self.direct && !job.is_direct());
+        if let Some(job) = self.free(slot) {
             job.report(slot.buffer, decided, &self.surroundings);
         }
-        slot.ready = false;
+    }
+
+    fn free(&mut self, slot: &mut Slot<'_>) -> Option<Job> {
+        slot.stage = Stage::Empty;
+        let job = slot.job.take()?;
+        self.counts.not_direct += u64::from(self.direct && !job.is_direct());
+        Some(job)
     }
 
     /// Leaves half of the files in flight to threads that have none.
