@@ -1,6 +1,8 @@
 //! The search for intact frames among anything else: what is found is what the naive reader finds, in memory and in
 //! sources of any size, however they end, tear, fail or lie.
 
+#![allow(clippy::single_range_in_vec_init)] // Lists of ranges, one long.
+
 #[path = "samples/disk.rs"]
 mod disk;
 mod naive;

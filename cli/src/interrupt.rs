@@ -2,15 +2,16 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-/// The temporary file that exists now. One at a time: each command writes one file.
+/// The temporary file that exists now, or existed last. One at a time: each command writes one file after another.
 static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// Creates a temporary file which a signal that ends the program removes first. Between its creation and its being known
 /// here, such a signal waits.
 pub(crate) fn create_temporary<T>(create: impl FnOnce() -> io::Result<(T, PathBuf)>) -> io::Result<T> {
-    install();
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(install);
     let mut temporary = lock();
     let (file, path) = create()?;
     *temporary = Some(path);

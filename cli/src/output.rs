@@ -136,11 +136,44 @@ impl AtomicFile {
     fn commit(self) -> io::Result<()> {
         self.temporary.as_file().sync_all()?;
         self.temporary.persist(&self.target).map_err(|error| error.error)?;
-        // The new name is on disk only when the directory is.
-        #[cfg(unix)]
-        File::open(directory_of(&self.target))?.sync_all()?;
-        Ok(())
+        sync_directory(directory_of(&self.target))
     }
+}
+
+/// As [`AtomicFile`], for a name that nothing has yet.
+pub(crate) struct NewFile(NamedTempFile);
+
+impl NewFile {
+    pub(crate) fn create_in(directory: &Path) -> io::Result<Self> {
+        create_temporary(directory, None).map(Self)
+    }
+
+    /// Puts the whole file on disk and gives it its name in the same directory, unless something has that name: then the
+    /// error is [`AlreadyExists`](io::ErrorKind::AlreadyExists), and the file is gone. The name is on disk only after
+    /// [`sync_directory`].
+    pub(crate) fn commit(self, target: &Path) -> io::Result<()> {
+        self.0.as_file().sync_all()?;
+        self.0.persist_noclobber(target).map(drop).map_err(|error| error.error)
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.0.as_file_mut().write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.as_file_mut().flush()
+    }
+}
+
+/// Has new names in a directory survive a loss of power.
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(directory)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = directory;
+    Ok(())
 }
 
 /// A temporary file in `directory` that nobody may open who could not open the file with `permissions` that it is to
@@ -171,7 +204,7 @@ fn create_temporary(directory: &Path, permissions: Option<&Permissions>) -> io::
 }
 
 /// Where a file lies; `.` for a bare name.
-fn directory_of(file: &Path) -> &Path {
+pub(crate) fn directory_of(file: &Path) -> &Path {
     match file.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),

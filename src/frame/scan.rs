@@ -75,12 +75,23 @@ pub enum Refusal {
     TooDeep,
 }
 
+impl Refusal {
+    /// The stable code: the [`Reason`]'s, or `unreadable` or `too_deep`.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Damaged(error) => error.reason().as_str(),
+            Self::Unreadable => "unreadable",
+            Self::TooDeep => "too_deep",
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Damaged(error) => error.fmt(f),
-            Self::Unreadable => f.write_str("unreadable: a part of it could not be read"),
-            Self::TooDeep => f.write_str("too_deep: not checked, it lies inside too many damaged ones"),
+            Self::Unreadable => write!(f, "{}: a part of it could not be read", self.as_str()),
+            Self::TooDeep => write!(f, "{}: not checked, it lies inside too many damaged ones", self.as_str()),
         }
     }
 }
