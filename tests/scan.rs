@@ -373,6 +373,41 @@ fn the_cap_on_identities_can_be_set() {
     assert_eq!(found(&events), [Refused(0, "identity_length"), Gap(0, end)]);
     let events: Vec<_> = scanner(Disk::new(&long)).max_identity_len(3 << 20).collect();
     assert_eq!(found(&events), [Frame(0, end)]);
+
+    let short = frame_of(b"payload");
+    let end = short.len() as u64;
+    let identity_len = short.len() as u32 - 30 - 7;
+    let capped = |cap| found(&scanner(Disk::new(&short)).max_identity_len(cap).collect::<Vec<_>>());
+    assert_eq!(capped(identity_len), [Frame(0, end)]);
+    assert_eq!(capped(identity_len - 1), [Refused(0, "identity_length"), Gap(0, end)]);
+    // Above the cap and beyond the source: the error of any other reader.
+    let mut longest = short.clone();
+    longest[10..14].copy_from_slice(&u32::MAX.to_le_bytes());
+    assert_eq!(both(&longest), [Refused(0, "identity_length"), Gap(0, end)]);
+}
+
+#[test]
+fn claims_of_long_identities_cost_no_square() {
+    let claims = 100_000;
+    let image = |identity_len: u32, spaces: usize| {
+        let mut header = frame_of(b"")[..14].to_vec();
+        header[10..14].copy_from_slice(&identity_len.to_le_bytes());
+        [header.repeat(claims), vec![b' '; spaces]].concat()
+    };
+    let bytes = image(1 << 20, 2 << 20);
+    let disk = Disk::new(&bytes);
+    let reads = disk.reads.clone();
+    assert_eq!(scanner(disk).count(), claims + 1);
+    assert!(reads.get() < 20, "{} reads: a window moves by itself for each claim", reads.get());
+    // The same where what they want cannot be read.
+    let bytes = image(16 << 20, 20 << 20);
+    let bad = 10 << 20..bytes.len() as u64;
+    let started = std::time::Instant::now();
+    let scanner = scanner(Disk::new(&bytes).bad(&[bad])).max_identity_len(16 << 20);
+    let unreadable = |event: &Event| matches!(event, ScanEvent::Refused { why: Refusal::Unreadable, .. });
+    assert_eq!(scanner.filter(unreadable).count(), claims);
+    // Less than a second. With the window moved for each claim it would be a terabyte.
+    assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
 }
 
 /// What is found on a disk that fails: as [`found`], with unreadable ranges as `Err`.
@@ -453,6 +488,30 @@ fn a_large_frame_that_cannot_be_read_is_refused_and_its_readable_parts_are_searc
             Ok(Gap(inner_end, end)),
         ]
     );
+}
+
+#[test]
+fn a_long_range_that_cannot_be_read_is_one() {
+    let sound = frame_of(b"payload");
+    let bad = 8192..(3_u64 << 20) + 5;
+    let bytes = [&vec![0; 4 << 20][..], &sound].concat();
+    let after = bad.end.next_multiple_of(4096);
+    let end = bytes.len() as u64;
+    assert_eq!(
+        found_on(Disk::new(&bytes).bad(&[bad])),
+        [Ok(Gap(0, 8192)), Err(8192..after), Ok(Gap(after, 4 << 20)), Ok(Frame(4 << 20, end))]
+    );
+}
+
+#[test]
+fn what_can_be_read_the_second_time_is_read() {
+    let bytes = [frame_of(&[7; 1 << 20]), frame_of(b"payload")].concat();
+    let [second, end] = [frame_of(&[7; 1 << 20]).len() as u64, bytes.len() as u64];
+    for failures in [1, 2] {
+        // The search meets the place first, with a large read and a small one; then the frame around it is hashed.
+        let disk = Disk { failures, gives_what_it_can: false, ..Disk::new(&bytes).bad(&[300_000..300_001]) };
+        assert_eq!(found_on(disk), [Ok(Frame(0, second)), Ok(Frame(second, end))], "{failures}");
+    }
 }
 
 #[test]

@@ -12,6 +12,8 @@ pub(crate) struct Disk {
     pub(crate) claimed_len: u64,
     /// Reading any of these fails.
     pub(crate) bad: Vec<Range<u64>>,
+    /// How many reads of bad ranges fail before all can be read.
+    pub(crate) failures: usize,
     /// Whether a read that begins before a bad range gives what comes before it, as those of an operating system do.
     pub(crate) gives_what_it_can: bool,
     /// The most that one read gives, over and over; 0 is an interruption.
@@ -19,7 +21,8 @@ pub(crate) struct Disk {
     /// How many bytes were read, shared with all its clones.
     pub(crate) read: Rc<Cell<u64>>,
     pub(crate) at: u64,
-    pub(crate) reads: usize,
+    /// How many reads there were, shared as well.
+    pub(crate) reads: Rc<Cell<usize>>,
 }
 
 impl Disk {
@@ -28,11 +31,12 @@ impl Disk {
             bytes: bytes.into(),
             claimed_len: bytes.len() as u64,
             bad: Vec::new(),
+            failures: usize::MAX,
             gives_what_it_can: true,
             pieces: vec![usize::MAX],
             read: Rc::default(),
             at: 0,
-            reads: 0,
+            reads: Rc::default(),
         }
     }
 
@@ -49,8 +53,8 @@ impl Disk {
 
 impl Read for Disk {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.reads += 1;
-        let piece = self.pieces[self.reads % self.pieces.len()];
+        self.reads.set(self.reads.get() + 1);
+        let piece = self.pieces[self.reads.get() % self.pieces.len()];
         if piece == 0 {
             return Err(io::ErrorKind::Interrupted.into());
         }
@@ -61,6 +65,10 @@ impl Read for Disk {
         if let Some(first_bad) = first_bad {
             let before = first_bad.saturating_sub(self.at);
             if before == 0 || !self.gives_what_it_can {
+                self.failures -= 1;
+                if self.failures == 0 {
+                    self.bad.clear();
+                }
                 return Err(io::Error::from_raw_os_error(5));
             }
             wanted = before as usize;
