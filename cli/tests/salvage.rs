@@ -278,6 +278,31 @@ fn nothing_that_is_there_is_overwritten() {
 }
 
 #[test]
+fn runs_at_the_same_time_lose_nothing_to_one_another() {
+    let frames: Vec<_> = (0..60_u8).map(|number| frame_named(b"one", &vec![number; 10_000])).collect();
+    let directory = directory();
+    let runs: Vec<_> = frames
+        .chunks(20)
+        .enumerate()
+        .map(|(number, frames)| {
+            let image = format!("image-{number}");
+            fs::write(directory.path().join(&image), frames.concat()).expect("it can be written");
+            let mut command = std::process::Command::new(support::PROGRAM);
+            command.args(["salvage", &image, "-o", "saved"]).current_dir(directory.path());
+            command.stdout(std::process::Stdio::null()).spawn().expect("it starts")
+        })
+        .collect();
+    for mut run in runs {
+        assert_eq!(run.wait().expect("it ends").code(), Some(0));
+    }
+    let mut there: Vec<_> = saved_names(&directory).iter().map(|name| saved(&directory, name)).collect();
+    there.sort();
+    let mut frames = frames;
+    frames.sort();
+    assert!(there == frames, "{} of {}", there.len(), frames.len());
+}
+
+#[test]
 fn a_payload_hash_in_upper_case_is_a_name_in_lower_case() {
     let mut identity = identity_of(b"payload");
     let hash = identity.payload_hash.to_string();
@@ -322,6 +347,12 @@ fn only_some_of_many_places_are_printed() {
     let result = run(&["salvage", "image", "--dry-run", "--json"], directory.path());
     let (lines, summary) = json_lines(&result.stdout);
     assert_eq!((lines.len(), &summary["refused"]), (1001, &json!(1000)));
+
+    // In each gap anew.
+    let directory = with_image(&[&image[..], &frame_of(b"payload"), &image].concat());
+    let result = run(&["salvage", "image", "--dry-run"], directory.path());
+    let told = |text: &str| result.stdout.lines().filter(|line| line.contains(text)).count();
+    assert_eq!((told("schema_version"), told("990 more places")), (20, 2));
 }
 
 #[test]
@@ -647,6 +678,47 @@ mod unix {
         for (payload, frame) in [1, 2].into_iter().zip(&frames) {
             assert!(fs::read(disk.join(name_of(&[payload; 400_000]))).expect("it is there") == *frame);
         }
+    }
+
+    #[test]
+    fn a_disk_is_searched_and_never_written() {
+        let directory = with_image(&[]);
+        let at = |name: &str| directory.path().join(name);
+        let image = fs::OpenOptions::new().write(true).open(at("image")).expect("it opens");
+        image.set_len(16 << 20).expect("it is ours");
+        let done = |command: &mut Command| {
+            let output = command.output().ok().filter(|output| output.status.success())?;
+            Some(String::from_utf8(output.stdout).expect("text").trim().to_owned())
+        };
+        fs::create_dir(at("disk")).expect("it is ours");
+        let device = done(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(at("image")))
+            .and_then(|_| done(Command::new("losetup").args(["-f", "--show"]).arg(at("image"))));
+        let Some(device) = device else {
+            eprintln!("skipped: no ext4 or no loop device here");
+            return;
+        };
+        let mounted = done(Command::new("mount").arg(&device).arg(at("disk"))).is_some();
+        if mounted {
+            fs::write(at("disk/frame"), frame_of(&[7; 100_000])).expect("it can be written");
+            assert!(done(&mut Command::new("sync")).is_some());
+            fs::remove_file(at("disk/frame")).expect("it is ours");
+        }
+        let refused = run(&["salvage", &device, "-o", "disk/saved"], directory.path());
+        let names = names_in(&at("disk"));
+        let searched = run(&["salvage", &device, "-o", "saved", "--json"], directory.path());
+        let _ = Command::new("umount").arg(at("disk")).status();
+        let _ = Command::new("losetup").args(["-d", &device]).status();
+        if !mounted {
+            eprintln!("skipped: may not mount a disk here");
+            return;
+        }
+        let message = "membrane-codec: disk/saved: lies on the device that is searched; name one on another disk\n";
+        assert_eq!((refused.status, refused.stderr.as_str()), (Some(2), message));
+        assert_eq!(names, ["lost+found"]);
+        // What was deleted is still there.
+        assert_eq!(searched.status, Some(1), "{}", searched.stderr);
+        assert_eq!(saved_names(&directory), [name_of(&[7; 100_000])]);
+        assert!(saved(&directory, &name_of(&[7; 100_000])) == frame_of(&[7; 100_000]));
     }
 
     #[test]

@@ -52,7 +52,7 @@ fn search(
                     Some(store) => save(scanner, image, store, offset, &frame, reporter)?,
                     None => Fate::Found,
                 };
-                Event::Frame { offset, frame, fate }
+                Event::Frame { offset, frame: Box::new(frame), fate }
             }
             ScanEvent::Refused { offset, why } => Event::Refused { offset, why },
             ScanEvent::Gap { range, zeros } => Event::Gap { range, zeros },

@@ -18,7 +18,7 @@ const PLACES_PRINTED: u64 = 10;
 
 /// One thing that was found.
 pub(super) enum Event {
-    Frame { offset: u64, frame: StoredFrame, fate: Fate },
+    Frame { offset: u64, frame: Box<StoredFrame>, fate: Fate },
     Refused { offset: u64, why: Refusal },
     Gap { range: Range<u64>, zeros: bool },
     Unreadable { range: Range<u64>, detail: String },

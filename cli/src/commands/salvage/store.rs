@@ -30,6 +30,11 @@ impl Store {
     /// Opens the directory, or makes it.
     pub(super) fn open(directory: &Path, image_path: &Path, image: &File) -> Result<Self, Failure> {
         let trouble = |error: io::Error| Failure::trouble(directory, error);
+        // Before anything is written: there, a new directory alone could be over what is looked for.
+        let nearest = if directory.exists() { directory } else { directory_of(directory) };
+        if lies_on(nearest, image).map_err(trouble)? {
+            return Err(Failure::trouble(directory, "lies on the device that is searched; name one on another disk"));
+        }
         match fs::create_dir(directory) {
             Ok(()) => sync_directory(directory_of(directory)).map_err(trouble)?,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => {}
@@ -41,9 +46,6 @@ impl Store {
         // Saved frames would lie among those of a store, or beside the image as if they had always been there.
         if is_same_file(directory, directory_of(image_path)).map_err(trouble)? {
             return Err(Failure::trouble(directory, "is where FILE lies; name another directory"));
-        }
-        if lies_on(directory, image).map_err(trouble)? {
-            return Err(Failure::trouble(directory, "lies on the device that is searched; name one on another disk"));
         }
         Ok(Self { directory: directory.into() })
     }
