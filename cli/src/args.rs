@@ -108,11 +108,12 @@ pub(crate) struct InspectArgs {
 #[command(
     after_help = SALVAGE_EXIT_STATUS,
     after_long_help = "\
-Each frame becomes the file {payload_hash of its identity}.blob, in lower case, whole or not at all. Nothing is ever
-overwritten: a frame that is there already, byte for byte, is left; another frame of the same name becomes
-{payload_hash}.2.blob, .3 and so on. So a run that was interrupted, or stopped at a full disk, can be started again.
-Frames inside an intact frame's payload are payload; frames inside a damaged one are saved. What cannot be read of FILE
-is passed over, 4096 bytes at a time.
+Each frame becomes the file {payload_hash of its identity}.blob, in lower case, whole or not at
+all. Nothing is ever overwritten: a frame that is there already, byte for byte, is left; another
+frame of the same name becomes {payload_hash}.2.blob, .3 and so on. So a run that was interrupted,
+or stopped at a full disk, can be started again. Frames inside an intact frame's payload are
+payload; frames inside a damaged one are saved. What cannot be read of FILE is passed over, 4096
+bytes at a time.
 
 With --json, one object per line:
   {\"event\", \"offset\", ...}, in bytes
@@ -122,13 +123,15 @@ With --json, one object per line:
                  name     its file in DIR, when it is there
                  detail   why it failed: FILE changed, or could not be read a second time
     refused      a magic at which no intact frame starts: reason, detail
-                 reason   the code of the check that failed, its offset counting from the place; unreadable; or
-                          too_deep, see --max-depth
+                 reason   the code of the check that failed, its offset counting from the place;
+                          unreadable; or too_deep, see --max-depth
     gap          bytes that belong to no intact frame: len, zeros (whether all are 0)
     unreadable   len, detail
-  and last {\"summary\": {\"bytes\", \"frames\", \"saved\", \"already_there\", \"failed\", \"refused\", \"too_deep\",
-    \"frame_bytes\", \"zero_bytes\", \"other_bytes\", \"unreadable_bytes\"}}
-    the last four together are bytes, the length of FILE. No summary: the run stopped, standard error says why
+  and last {\"summary\": {\"bytes\", \"frames\", \"saved\", \"already_there\", \"failed\",
+    \"refused\", \"too_deep\", \"frame_bytes\", \"zero_bytes\", \"other_bytes\",
+    \"unreadable_bytes\"}}
+    the last four together are bytes, the length of FILE. Without a summary the run stopped, and
+    standard error says why
 
 Exit status:
   0  FILE holds intact frames and zeros alone; all frames are saved

@@ -145,7 +145,7 @@ fn text_for_people() {
              gap              byte {first}, 323 bytes\n\
              saved            byte {second}, 319 bytes: {two}\n\
              zeros            byte {third}, 512 bytes\n\
-             \n        2  saved\n        1  with the magic of a frame that are none\n\
+             \n        2  saved\n        1  with a magic, but no intact frame\n\
              \n323 bytes belong to no intact frame\n\
              \n512 bytes between frames are zero\n",
             hex(&damaged[315..]),

@@ -212,7 +212,7 @@ impl Reporter {
             (totals.saved, "saved", GOOD),
             (totals.already_there, "already there", GOOD),
             (totals.failed, "failed: changed or unreadable when it was to be saved", BAD),
-            (totals.refused, "with the magic of a frame that are none", BAD),
+            (totals.refused, "with a magic, but no intact frame", BAD),
         ] {
             if number > 0 {
                 writeln!(out, "{number:>9}  {style}{what}{style:#}")?;
