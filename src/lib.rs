@@ -44,6 +44,7 @@
 //! | verify many frames at once | [`verify_batch`], [`BatchVerifier`] |
 //! | verify whole directories of files | `scrub` (feature `scrub`) |
 //! | read a frame of any size from a stream | `FrameReader` (feature `std`) |
+//! | find the intact frames among anything else | [`scan`], `FrameScanner` (feature `std`) |
 //! | write a frame | [`canonicalize`], [`encode`], `FrameWriter` (feature `std`) |
 //! | say what a payload is | [`PayloadIdentity`], [`IdentityView`] |
 //! | hash | [`sha256`], [`Sha256`], [`Digest`]; many messages at once: [`sha256_many`], [`ManyHasher`], [`Kernel`] |
@@ -74,11 +75,11 @@ pub use self::digest::{Digest, Kernel, ManyHasher, ParseDigestError, Sha256, sha
 pub use self::error::{Error, ErrorClass, JsonProblem, Reason, Trailers};
 pub use self::format::{HEADER_LEN, IdentityField, MAGIC, MAX_NESTING, OVERHEAD_LEN, SCHEMA_VERSION, TRAILER_LEN};
 pub use self::frame::{
-    EncodeError, Finding, Findings, Frame, FrameHeader, OwnedFrame, VerifiedFrame, Verifier, canonicalize, encode,
-    encoded_len, parse_canonical,
+    EncodeError, Finding, Findings, Frame, FrameHeader, OwnedFrame, Refusal, Scan, ScanEvent, VerifiedFrame, Verifier,
+    canonicalize, encode, encoded_len, parse_canonical, scan,
 };
 #[cfg(feature = "std")]
-pub use self::frame::{FrameReader, FrameStream, FrameWriter, ReadError};
+pub use self::frame::{FrameReader, FrameScanner, FrameStream, FrameWriter, ReadError, StoredFrame};
 pub use self::identity::{
     Chars, Dims, DomainError, Dtype, HeadRange, IdentityView, InclusiveRange, PayloadHash, PayloadIdentity, Shape,
     ShapeView, Text,

@@ -3,8 +3,9 @@
 mod samples;
 
 use membrane_codec::{
-    Digest, Error, Finding, Findings, Frame, FrameReader, FrameStream, FrameWriter, IdentityView, OwnedFrame,
-    PayloadIdentity, ReadError, Sha256, VerifiedFrame, Verifier, parse_canonical,
+    Digest, Error, Finding, Findings, Frame, FrameReader, FrameScanner, FrameStream, FrameWriter, IdentityView,
+    OwnedFrame, PayloadIdentity, ReadError, Scan, ScanEvent, Sha256, StoredFrame, VerifiedFrame, Verifier,
+    parse_canonical,
 };
 
 #[test]
@@ -13,6 +14,7 @@ fn everything_may_cross_threads() {
     crosses::<(Digest, Sha256, Error, Finding, Findings, Verifier)>();
     crosses::<(Frame<'_>, VerifiedFrame<'_>, OwnedFrame, IdentityView<'_>, PayloadIdentity)>();
     crosses::<(FrameReader, FrameStream<std::fs::File>, FrameWriter<std::fs::File>, ReadError)>();
+    crosses::<(Scan<'_>, ScanEvent<VerifiedFrame<'_>>, FrameScanner<std::fs::File>, ScanEvent<StoredFrame>)>();
 }
 
 #[test]

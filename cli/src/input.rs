@@ -1,6 +1,6 @@
 //! Where bytes come from: regular files and standard input.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -78,6 +78,32 @@ impl Read for Input {
             Self::Stdin(stdin) => stdin.read(buffer),
         }
     }
+}
+
+/// Opens what can be read at any place, a regular file or a block device, for reading alone.
+pub(crate) fn open_image(path: &Path) -> io::Result<File> {
+    if is_stdin(path) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "cannot be searched; name a file"));
+    }
+    let file = open_without_waiting(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory, expected a file"));
+    }
+    if !kind.is_file() && !is_block_device(kind) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is neither a regular file nor a block device"));
+    }
+    Ok(file)
+}
+
+#[cfg(unix)]
+fn is_block_device(kind: FileType) -> bool {
+    std::os::unix::fs::FileTypeExt::is_block_device(&kind)
+}
+
+#[cfg(not(unix))]
+fn is_block_device(_: FileType) -> bool {
+    false
 }
 
 /// Opens for reading. Between looking at a path and opening it a regular file can become a pipe, whose opening waits for

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Verify(args) => commands::verify::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
+        Command::Salvage(args) => commands::salvage::run(&args),
         Command::Canonicalize(args) => commands::canonicalize::run(&args),
         Command::Extract(args) => commands::extract::run(&args),
         Command::Fingerprint(args) => commands::fingerprint::run(&args),

@@ -8,7 +8,8 @@ mod naive;
 
 use bytes::Bytes;
 use membrane_codec::{
-    Digest, Error, Frame, IdentityView, OwnedFrame, PayloadIdentity, Reason, VerifiedFrame, Verifier, parse_canonical,
+    Digest, Dtype, Error, Frame, HeadRange, IdentityView, InclusiveRange, OwnedFrame, PayloadIdentity, Reason, Refusal,
+    ScanEvent, VerifiedFrame, Verifier, parse_canonical, sha256,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -192,6 +193,45 @@ fn assert_identity_is(view: &IdentityView<'_>, oracle: &naive::Identity) {
     assert_eq!(library, *oracle);
     assert_eq!(view.model_id(), oracle.model_id.as_str());
     assert_eq!(view.model_id().to_string(), oracle.model_id);
+}
+
+/// What a search found is what the naive one finds, its frames are intact, and gaps say rightly whether they are zero.
+pub fn check_scan(bytes: &[u8], events: &[ScanEvent<VerifiedFrame<'_>>]) {
+    let found = events.iter().map(|event| match event {
+        ScanEvent::Frame { offset, frame } => {
+            let end = offset + frame.frame().frame_len() as u64;
+            assert_eq!(parse_canonical(&bytes[*offset as usize..end as usize]), Ok(*frame));
+            naive::Found::Frame(*offset, end)
+        }
+        ScanEvent::Refused { offset, why: Refusal::Damaged(error) } => {
+            check_error(error, error.reason().as_str(), bytes.len() - *offset as usize);
+            naive::Found::Refused(*offset, error.reason().as_str())
+        }
+        ScanEvent::Gap { range, zeros } => {
+            let gap = &bytes[range.start as usize..range.end as usize];
+            assert_eq!(*zeros, gap.iter().all(|byte| *byte == 0));
+            naive::Found::Gap(range.start, range.end)
+        }
+        other => panic!("not in memory, not so deep: {other:?}"),
+    });
+    assert!(found.eq(naive::scan(bytes)), "{events:?}");
+}
+
+/// An identity without surprises that names `payload`.
+pub fn plain_identity(payload: &[u8]) -> PayloadIdentity {
+    let range = InclusiveRange::new(0, 7).expect("a range");
+    PayloadIdentity {
+        payload_hash: sha256(payload).into(),
+        model_id: "m".into(),
+        model_revision: String::new(),
+        tokenizer_name: "m".into(),
+        tokenizer_revision: String::new(),
+        layer_range: range,
+        head_range: HeadRange::All,
+        token_span: range,
+        dtype: Dtype::Nf4,
+        shape: [1].try_into().expect("a shape"),
+    }
 }
 
 /// The eight bytes that belong behind this payload.

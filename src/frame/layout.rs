@@ -115,6 +115,26 @@ pub(super) fn shortest_frame_len(identity_len: u32) -> u64 {
     OVERHEAD_LEN as u64 + u64::from(identity_len)
 }
 
+/// Rows 1-6 for a source of `source_len` bytes by `start`, its first 14, or all if it is shorter.
+#[cfg(feature = "std")]
+pub(super) fn parse_header(start: &[u8], source_len: u64) -> Result<FrameHeader, Error> {
+    let Ok((header, _)) = FrameHeader::read_from_prefix(start) else { return Err(header_cut_short(start)) };
+    header.check()?;
+    if shortest_frame_len(header.identity_len()) > source_len {
+        return Err(identity_does_not_fit(header.identity_len(), source_len));
+    }
+    Ok(header)
+}
+
+/// Row 6 where identities are held in memory: no longer than `cap`.
+#[cfg(feature = "std")]
+pub(super) fn check_identity_cap(identity_len: u32, cap: u32) -> Result<(), Error> {
+    if identity_len <= cap {
+        return Ok(());
+    }
+    Err(Error::new(IDENTITY_LEN_OFFSET, Detail::IdentityAboveCap { identity_len, cap }))
+}
+
 /// The error of row 6: the source has `have` bytes, too few for this identity_len.
 pub(super) fn identity_does_not_fit(identity_len: u32, have: u64) -> Error {
     let frame_at_least = shortest_frame_len(identity_len);
@@ -165,9 +185,14 @@ pub(super) struct Body<'a> {
 
 /// Rows 1-6.
 pub(super) fn parse_head(source: &[u8]) -> Result<Head<'_>, Error> {
-    let source_len = source.len() as u64;
-    let Ok((header, rest)) = FrameHeader::ref_from_prefix(source) else {
-        return Err(header_cut_short(source));
+    parse_head_of(source, source.len() as u64)
+}
+
+/// Rows 1-6 for a source of `source_len` bytes by `start`, its first: all of them, or as many as the shortest frame with
+/// this identity has.
+pub(super) fn parse_head_of(start: &[u8], source_len: u64) -> Result<Head<'_>, Error> {
+    let Ok((header, rest)) = FrameHeader::ref_from_prefix(start) else {
+        return Err(header_cut_short(start));
     };
     header.check()?;
     let identity_len = header.identity_len();
@@ -194,6 +219,16 @@ impl<'a> Head<'a> {
             Some(Body { payload, trailer, rest })
         };
         split().ok_or_else(|| truncated(frame_len(self.header.identity_len(), self.payload_len), self.source_len))
+    }
+
+    /// Row 9 by the lengths alone: the length of the frame, all of which is in the source.
+    #[cfg(feature = "std")]
+    pub(super) fn frame_len(&self) -> Result<u64, Error> {
+        let frame_len = frame_len(self.header.identity_len(), self.payload_len);
+        match u64::try_from(frame_len) {
+            Ok(fits) if fits <= self.source_len => Ok(fits),
+            _ => Err(truncated(frame_len, self.source_len)),
+        }
     }
 
     /// Row 10.

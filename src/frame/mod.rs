@@ -6,7 +6,8 @@
 //! None of them allocates when the frame is sound and its identity in canonical form.
 //!
 //! [`OwnedFrame`] is the same view over shared [`bytes::Bytes`]. With the `std` feature, `FrameReader` verifies frames of
-//! any size from a stream in constant memory, and `FrameWriter` writes them.
+//! any size from a stream in constant memory, and `FrameWriter` writes them. [`scan`] finds what is intact among anything
+//! else, in memory, and `FrameScanner` in files of any size.
 
 mod encode;
 mod layout;
@@ -17,6 +18,7 @@ mod owned;
 mod pieces;
 #[cfg(feature = "std")]
 mod reader;
+mod scan;
 mod verified;
 mod view;
 #[cfg(feature = "std")]
@@ -31,6 +33,9 @@ pub use self::owned::OwnedFrame;
 pub(crate) use self::pieces::{Remainder, parse_identity};
 #[cfg(feature = "std")]
 pub use self::reader::{FrameReader, FrameStream, ReadError};
+#[cfg(feature = "std")]
+pub use self::scan::{FrameScanner, StoredFrame};
+pub use self::scan::{Refusal, Scan, ScanEvent, scan};
 pub(crate) use self::verified::UnverifiedFrame;
 pub use self::verified::{Finding, Findings, VerifiedFrame, Verifier, parse_canonical};
 pub use self::view::Frame;

@@ -62,10 +62,22 @@ pub(crate) struct UnverifiedFrame<'a> {
 impl<'a> UnverifiedFrame<'a> {
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let head = layout::parse_head(bytes)?;
-        let identity = IdentityView::parse(head.identity).map_err(|error| error.shifted(HEADER_LEN as u64))?;
+        let identity = parse_identity(&head)?;
         let body = head.parse_body()?;
         head.check_nothing_follows(&body)?;
         Ok(Self { frame: Frame::from_parts(&head, &body), identity })
+    }
+
+    /// As [`UnverifiedFrame::parse`], except that bytes after the frame are no error: without row 10.
+    pub(super) fn parse_prefix(bytes: &'a [u8]) -> Result<Self, Error> {
+        let head = layout::parse_head(bytes)?;
+        let identity = parse_identity(&head)?;
+        let body = head.parse_body()?;
+        Ok(Self { frame: Frame::from_parts(&head, &body), identity })
+    }
+
+    pub(super) fn frame_len(&self) -> usize {
+        self.frame.frame_len()
     }
 
     pub(crate) fn payload(&self) -> &'a [u8] {
@@ -77,6 +89,11 @@ impl<'a> UnverifiedFrame<'a> {
         self.frame.check_trailer(payload_digest)?;
         Ok(VerifiedFrame { frame: self.frame, identity: self.identity, payload_digest })
     }
+}
+
+/// Rows 7 and 8.
+pub(super) fn parse_identity<'a>(head: &layout::Head<'a>) -> Result<IdentityView<'a>, Error> {
+    IdentityView::parse(head.identity).map_err(|error| error.shifted(HEADER_LEN as u64))
 }
 
 /// A frame that passed every check of the contract. Only what verifies makes one: [`parse_canonical`], [`Verifier`] and

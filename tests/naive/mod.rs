@@ -380,3 +380,51 @@ fn payload_and_trailer(bytes: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
 fn little_endian(bytes: &[u8]) -> u128 {
     bytes.iter().rev().fold(0, |value, byte| value * 256 + u128::from(*byte))
 }
+
+/// What a search of bytes for frames comes upon, as offsets: a frame from one to the other, a place that is none, or what
+/// lies between frames.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Found {
+    Frame(u64, u64),
+    Refused(u64, &'static str),
+    Gap(u64, u64),
+}
+
+/// Every intact frame, wherever it starts, unless it starts inside another that is intact.
+pub(crate) fn scan(bytes: &[u8]) -> Vec<Found> {
+    let mut found = Vec::new();
+    let (mut at, mut gap) = (0, 0);
+    while at < bytes.len() {
+        if matches!(bytes[at..], [0xC0, 0xDE, 0x01, 0x02 | 0x04 | 0x05, ..]) {
+            match first_frame_len(&bytes[at..]) {
+                Ok(len) => {
+                    if gap < at {
+                        found.push(Found::Gap(gap as u64, at as u64));
+                    }
+                    found.push(Found::Frame(at as u64, (at + len) as u64));
+                    at += len;
+                    gap = at;
+                    continue;
+                }
+                Err(reason) => found.push(Found::Refused(at as u64, reason)),
+            }
+        }
+        at += 1;
+    }
+    if gap < at {
+        found.push(Found::Gap(gap as u64, at as u64));
+    }
+    found
+}
+
+/// The length of the intact frame that these bytes start with: all rows but row 10.
+fn first_frame_len(bytes: &[u8]) -> Result<usize, &'static str> {
+    match frame(bytes) {
+        Err("trailing_bytes") => {
+            let payload_len_at = 14 + little_endian(&bytes[10..14]) as usize;
+            let len = payload_len_at + 16 + little_endian(&bytes[payload_len_at..payload_len_at + 8]) as usize;
+            frame(&bytes[..len]).map(|_| len)
+        }
+        verdict => verdict.map(|_| bytes.len()),
+    }
+}

@@ -15,6 +15,12 @@ Exit status:
   1  damage or a failed check was found
   2  usage error, or something could not be read or written (wins over 1)";
 
+const SALVAGE_EXIT_STATUS: &str = "\
+Exit status:
+  0  FILE holds intact frames and zeros alone; all frames are saved
+  1  there was something else; every intact frame is saved
+  2  usage error, or something could not be read or written (wins over 1)";
+
 /// Reads, writes and verifies Membrane v5 frames.
 #[derive(Debug, Parser)]
 #[command(name = "membrane-codec", version, after_help = EXIT_STATUS, max_term_width = 100)]
@@ -29,6 +35,8 @@ pub(crate) enum Command {
     Verify(Box<VerifyArgs>),
     /// Show what a frame holds and which checks hold
     Inspect(InspectArgs),
+    /// Save every intact frame inside a damaged file, a log or an image of a disk
+    Salvage(SalvageArgs),
     /// Write a frame from an identity and a payload
     Canonicalize(CanonicalizeArgs),
     /// Write a frame's payload, only after its trailer held
@@ -46,6 +54,61 @@ pub(crate) struct InspectArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = SALVAGE_EXIT_STATUS,
+    after_long_help = "\
+Each frame becomes the file {payload_hash of its identity}.blob, in lower case, whole or not at
+all. Nothing is ever overwritten: a frame that is there already, byte for byte, is left; another
+frame of the same name becomes {payload_hash}.2.blob, .3 and so on. So a run that was interrupted,
+or stopped at a full disk, can be started again. Frames inside an intact frame's payload are
+payload; frames inside a damaged one are saved. What cannot be read of FILE is passed over, 4096
+bytes at a time.
+
+With --json, one object per line:
+  {\"event\", \"offset\", ...}, in bytes
+    event   frame | refused | gap | unreadable
+    frame        len, payload_len, payload_hash, payload_sha256, fingerprint, and
+                 status   saved | already_there | found (with --dry-run) | failed
+                 name     its file in DIR, when it is there
+                 detail   why it failed: FILE changed, or could not be read a second time
+    refused      a magic at which no intact frame starts: reason, detail
+                 reason   the code of the check that failed, its offset counting from the place;
+                          unreadable; or too_deep, see --max-depth
+    gap          bytes that belong to no intact frame: len, zeros (whether all are 0)
+    unreadable   len, detail
+  and last {\"summary\": {\"bytes\", \"frames\", \"saved\", \"already_there\", \"failed\",
+    \"refused\", \"too_deep\", \"frame_bytes\", \"zero_bytes\", \"other_bytes\",
+    \"unreadable_bytes\"}}
+    the last four together are bytes, the length of FILE. Without a summary the run stopped, and
+    standard error says why
+
+Exit status:
+  0  FILE holds intact frames and zeros alone; all frames are saved
+  1  there was something else; every intact frame is saved
+  2  usage error, or something could not be read or written (wins over 1)"
+)]
+pub(crate) struct SalvageArgs {
+    /// What to search: any file, or a block device. It is only read
+    #[arg(value_name = "FILE")]
+    pub(crate) path: PathBuf,
+    /// Where to put the frames; made if it is not there
+    #[arg(short, long, value_name = "DIR", required_unless_present = "dry_run")]
+    pub(crate) output: Option<PathBuf>,
+    /// Only say what there is
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print JSON Lines instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Do not check what lies inside more than this many damaged frames. Whoever nests headers in a payload on purpose makes
+    /// the search take up to this many times as long
+    #[arg(long, value_name = "NUMBER", default_value_t = 1024)]
+    pub(crate) max_depth: usize,
     #[command(flatten)]
     pub(crate) limits: Limits,
 }

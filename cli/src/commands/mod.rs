@@ -4,4 +4,5 @@ pub(crate) mod canonicalize;
 pub(crate) mod extract;
 pub(crate) mod fingerprint;
 pub(crate) mod inspect;
+pub(crate) mod salvage;
 pub(crate) mod verify;

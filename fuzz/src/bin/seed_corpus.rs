@@ -41,6 +41,7 @@ fn main() -> io::Result<()> {
     }
     for number in 0..64_u64 {
         corpora.add("structured_frame", &noise(number, 64 + 16 * number as usize))?;
+        corpora.add("scan", &noise(number, 64 + 16 * number as usize))?;
     }
     println!("{} seeds in {}", corpora.written, corpora.root.display());
     Ok(())
