@@ -120,10 +120,14 @@ pub(super) fn shortest_frame_len(identity_len: u32) -> u64 {
 pub(super) fn parse_header(start: &[u8], source_len: u64) -> Result<FrameHeader, Error> {
     let Ok((header, _)) = FrameHeader::read_from_prefix(start) else { return Err(header_cut_short(start)) };
     header.check()?;
-    if shortest_frame_len(header.identity_len()) > source_len {
-        return Err(identity_does_not_fit(header.identity_len(), source_len));
-    }
+    check_identity_fits(header.identity_len(), source_len)?;
     Ok(header)
+}
+
+/// Row 6, for a source of `have` bytes.
+#[cfg(feature = "std")]
+pub(super) fn check_identity_fits(identity_len: u32, have: u64) -> Result<(), Error> {
+    if shortest_frame_len(identity_len) <= have { Ok(()) } else { Err(identity_does_not_fit(identity_len, have)) }
 }
 
 /// Row 6 where identities are held in memory: no longer than `cap`.

@@ -1,7 +1,7 @@
 //! The start of a frame in the first bytes of a file that may be longer than what was read of it.
 
 use super::layout::{self, FrameHeader};
-use super::pieces::{Remainder, check_identity_cap, check_identity_fits};
+use super::pieces::Remainder;
 use crate::error::Error;
 use crate::format::{HEADER_LEN, TRAILER_LEN};
 
@@ -32,9 +32,9 @@ pub(crate) fn open_start(start: &[u8], whole: bool, source_len: Option<u64>, cap
     let identity_len = header.identity_len();
     let have = if whole { Some(start.len() as u64) } else { source_len };
     if let Some(have) = have {
-        check_identity_fits(identity_len, have)?;
+        layout::check_identity_fits(identity_len, have)?;
     }
-    check_identity_cap(identity_len, cap)?;
+    layout::check_identity_cap(identity_len, cap)?;
     let split = || {
         let (identity, rest) = rest.split_at_checked(usize::try_from(identity_len).ok()?)?;
         let (payload_len, rest) = rest.split_first_chunk()?;

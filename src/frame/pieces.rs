@@ -4,27 +4,9 @@
 
 use super::layout;
 use crate::digest::Digest;
-use crate::error::{Detail, Error};
+use crate::error::Error;
 use crate::format::{HEADER_LEN, PAYLOAD_LEN_LEN, TRAILER_LEN};
 use crate::identity::IdentityView;
-
-/// Row 6, for a source of `have` bytes.
-pub(crate) fn check_identity_fits(identity_len: u32, have: u64) -> Result<(), Error> {
-    if layout::shortest_frame_len(identity_len) <= have {
-        Ok(())
-    } else {
-        Err(layout::identity_does_not_fit(identity_len, have))
-    }
-}
-
-/// Row 6 as it is applied before all that the identity claims has come.
-pub(crate) fn check_identity_cap(identity_len: u32, cap: u32) -> Result<(), Error> {
-    if identity_len <= cap {
-        Ok(())
-    } else {
-        Err(Error::new(layout::IDENTITY_LEN_OFFSET, Detail::IdentityAboveCap { identity_len, cap }))
-    }
-}
 
 /// Rows 7 and 8.
 pub(crate) fn parse_identity(json: &[u8]) -> Result<IdentityView<'_>, Error> {

@@ -7,7 +7,7 @@ use std::fmt;
 use std::io::{self, Read, Write};
 
 use super::layout::{self, FrameHeader};
-use super::pieces::{Remainder, check_identity_cap, check_identity_fits, parse_identity};
+use super::pieces::{Remainder, parse_identity};
 use super::verified::{Findings, Verifier};
 use crate::digest::{Digest, Sha256};
 use crate::error::Error;
@@ -180,16 +180,16 @@ impl FrameReader {
         header.check()?;
         let identity_len = header.identity_len();
         if let Some(source_len) = self.source_len {
-            check_identity_fits(identity_len, source_len)?;
+            layout::check_identity_fits(identity_len, source_len)?;
         }
-        check_identity_cap(identity_len, self.max_identity_len)?;
+        layout::check_identity_cap(identity_len, self.max_identity_len)?;
 
         // Grows with what arrives. What row 6 asks for comes along: payload_len and as much as a trailer.
         let mut identity = Vec::new();
         let wanted = u64::from(identity_len) + (PAYLOAD_LEN_LEN + TRAILER_LEN) as u64;
         source.by_ref().take(wanted).read_to_end(&mut identity).map_err(ReadError::Source)?;
         let have = HEADER_LEN as u64 + identity.len() as u64;
-        check_identity_fits(identity_len, have)?;
+        layout::check_identity_fits(identity_len, have)?;
 
         // Both chunks are there, by row 6.
         let (mut payload_len, mut ahead) = ([0; PAYLOAD_LEN_LEN], [0; TRAILER_LEN]);
