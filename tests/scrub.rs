@@ -13,3 +13,5 @@ mod faults;
 mod page_cache;
 #[path = "scrub/support.rs"]
 mod support;
+#[path = "scrub/walking.rs"]
+mod walking;

@@ -159,7 +159,7 @@ impl Scrubber {
         }
     }
 
-    /// Counts the files that a run would read and their lengths, without reading them. In one thread.
+    /// Counts the regular files that a run would read and their lengths, without reading them. In one thread.
     ///
     /// Asks `observer` which files it selects and whether to stop. What cannot be looked at is not counted.
     ///
@@ -177,11 +177,9 @@ impl Scrubber {
                 break;
             }
             for entry in files {
-                if let Ok(true) = queue.look_into(&entry) {
-                    continue;
-                }
                 let file = FoundFile::new(&entry, self.follow_links);
-                if observer.selects(&file)
+                if queue.look_at(&entry).is_ok_and(|is_file| is_file)
+                    && observer.selects(&file)
                     && let Ok(stamp) = file.stamp()
                 {
                     survey.files += 1;
