@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::buffers::Buffers;
 use super::file::{FrameFile, Piece};
@@ -18,8 +19,21 @@ use crate::frame::{FrameReader, Opening, ReadError, Remainder, open_start, parse
 pub(super) struct Surroundings<'s, O> {
     pub(super) observer: &'s O,
     pub(super) pace: &'s Pace,
+    /// One thread was told to stop, or has panicked.
+    pub(super) over: &'s AtomicBool,
     pub(super) max_identity_len: u32,
     pub(super) follow_links: bool,
+}
+
+impl<O: Observer> Surroundings<'_, O> {
+    /// Whether the observer stops the scrub. When it told one thread so, it told all.
+    pub(super) fn stops(&self) -> bool {
+        let stops = self.over.load(Ordering::Relaxed) || self.observer.stops();
+        if stops {
+            self.over.store(true, Ordering::Relaxed);
+        }
+        stops
+    }
 }
 
 pub(super) struct Job {
@@ -90,7 +104,7 @@ impl Job {
                 Piece::Read(got) => {
                     self.filled += got;
                     surroundings.observer.read(got as u64);
-                    surroundings.pace.spend(got, || surroundings.observer.stops());
+                    surroundings.pace.spend(got, || surroundings.stops());
                     let end = self.offset + self.filled as u64;
                     self.at_end = got == 0 || self.file.ends_at(end, got, wanted);
                 }
@@ -277,7 +291,7 @@ struct Alone<'a, 's, O> {
 impl<O: Observer> Read for Alone<'_, '_, O> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.taken == self.job.filled && !self.job.at_end {
-            if self.surroundings.observer.stops() {
+            if self.surroundings.stops() {
                 self.stopped = true;
                 return Err(io::Error::other("stopped"));
             }

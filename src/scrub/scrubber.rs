@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use super::job::Surroundings;
@@ -126,10 +127,12 @@ impl Scrubber {
         let threads = self.thread_count();
         let queue = Queue::new(paths.into_iter().fuse(), threads, self.every_file, self.follow_links);
         let pace = Pace::new(self.bytes_per_second);
+        let over = AtomicBool::new(false);
         let work = || {
             let surroundings = Surroundings {
                 observer,
                 pace: &pace,
+                over: &over,
                 max_identity_len: self.max_identity_len,
                 follow_links: self.follow_links,
             };

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -40,12 +41,13 @@ pub(super) struct Counts {
     pub(super) unfinished: bool,
 }
 
-/// Lets the other threads end when this one panics: they would wait for it.
-struct EndOnPanic<'q, I: Iterator<Item = PathBuf>>(&'q Queue<I>);
+/// Lets the other threads end when this one panics: they would wait for it, or go on for nothing.
+struct EndOnPanic<'q, I: Iterator<Item = PathBuf>>(&'q Queue<I>, &'q AtomicBool);
 
 impl<I: Iterator<Item = PathBuf>> Drop for EndOnPanic<'_, I> {
     fn drop(&mut self) {
         if thread::panicking() {
+            self.1.store(true, Ordering::Relaxed);
             self.0.abandon();
         }
     }
@@ -70,7 +72,7 @@ impl Slot<'_> {
 
 impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
     pub(super) fn work(mut self) -> Counts {
-        let _end = EndOnPanic(self.queue);
+        let _end = EndOnPanic(self.queue, self.surroundings.over);
         let mut names = NameBuffer::new();
         let mut buffers = Buffers::new(SLOTS);
         let mut slots: Vec<_> =
@@ -90,7 +92,7 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
     }
 
     fn stops(&self) -> bool {
-        self.surroundings.observer.stops()
+        self.surroundings.stops()
     }
 
     /// Takes new files into free slots; whether there is anything to do.

@@ -216,6 +216,35 @@ fn an_observer_that_panics_ends_the_run() {
 }
 
 #[test]
+fn a_stop_is_heard_by_all_threads_though_one_alone_was_told() {
+    let directory = store(200);
+    for threads in [1, 2, 5] {
+        let asked = AtomicUsize::new(0);
+        let log = Log::new().stops(|| asked.fetch_add(1, Ordering::Relaxed) == 20);
+        let summary = Scrubber::new().threads(threads).run([directory.path().to_owned()], &log);
+        assert!(summary.stopped);
+    }
+}
+
+#[test]
+fn an_observer_that_panics_wakes_threads_that_wait_for_the_pace() {
+    let directory = directory();
+    let large = samples::frame_of(&noise(4 * BUFFER_LEN, 1));
+    let paths: Vec<_> = (0..40).map(|number| write(directory.path(), &format!("{number:02}"), &large)).collect();
+    let start = Instant::now();
+    let log = Log::new().after_read(|bytes| {
+        if bytes == 2 * BUFFER_LEN as u64 {
+            panic!("enough");
+        }
+    });
+    let message = message_of(|| {
+        Scrubber::new().threads(2).limit_rate(NonZeroU64::new(70)).run(paths, &log);
+    });
+    assert_eq!(message, "enough");
+    assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
 fn a_list_of_paths_that_panics_ends_the_run() {
     let directory = store(10);
     let path = directory.path().to_owned();
