@@ -8,8 +8,16 @@ mod samples;
 mod agreement;
 #[path = "scrub/faults.rs"]
 mod faults;
+#[path = "scrub/memory.rs"]
+mod memory;
 #[cfg(all(target_os = "linux", not(portable_scrub)))]
 #[path = "scrub/page_cache.rs"]
 mod page_cache;
+#[path = "scrub/portions.rs"]
+mod portions;
 #[path = "scrub/support.rs"]
 mod support;
+#[path = "scrub/threads.rs"]
+mod threads;
+#[path = "scrub/walking.rs"]
+mod walking;

@@ -44,7 +44,7 @@ impl<O: Observer> BufRead for Alone<'_, '_, O> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let buffer = self.memory.split().next().unwrap_or_default();
         if self.given == self.window.filled() && !self.window.is_at_end() {
-            if self.surroundings.observer.stops() {
+            if self.surroundings.stops() {
                 self.stopped = true;
                 return Err(io::Error::other("stopped"));
             }

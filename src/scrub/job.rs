@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::alone::Alone;
 use super::file::FrameFile;
@@ -20,8 +21,21 @@ use crate::identity::IdentityView;
 pub(super) struct Surroundings<'s, O> {
     pub(super) observer: &'s O,
     pub(super) pace: &'s Pace,
+    /// One thread was told to stop, or has panicked.
+    pub(super) over: &'s AtomicBool,
     pub(super) max_identity_len: u32,
     pub(super) follow_links: bool,
+}
+
+impl<O: Observer> Surroundings<'_, O> {
+    /// Whether the observer stops the scrub. When it told one thread so, it told all.
+    pub(super) fn stops(&self) -> bool {
+        let stops = self.over.load(Ordering::Relaxed) || self.observer.stops();
+        if stops {
+            self.over.store(true, Ordering::Relaxed);
+        }
+        stops
+    }
 }
 
 pub(super) struct Job {

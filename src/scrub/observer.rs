@@ -20,7 +20,7 @@ pub trait Observer: Sync {
     fn read(&self, _bytes: u64) {}
 
     /// Whether to stop. Asked after each piece of a file, and some times a second while a thread waits. Files that are in
-    /// flight then get no verdict.
+    /// flight then get no verdict. Once it says so, all threads stop.
     fn stops(&self) -> bool {
         false
     }

@@ -154,6 +154,12 @@ pub(super) fn refuses_direct(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error())
 }
 
+/// Whether nothing can be opened before something is closed.
+pub(super) fn is_out_of_files(error: &io::Error) -> bool {
+    let limits = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(rustix::io::Errno::raw_os_error);
+    error.raw_os_error().is_some_and(|error| limits.contains(&error))
+}
+
 /// What a file's pages are to the page cache. Advice: nothing that depends on its being taken.
 #[cfg(all(target_os = "linux", not(portable_scrub)))]
 pub(super) mod advice {

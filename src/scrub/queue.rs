@@ -1,7 +1,8 @@
 //! Which file is next: paths, directories and their files, for all threads of a scrub.
 //!
 //! Directories are listed some hundred names at a time, and what was found is worked off before more is listed: memory
-//! does not follow the size of a directory.
+//! does not follow the size of a directory. They are opened one after another, each when those before it are worked off,
+//! and closed when nothing of them is left.
 
 use std::collections::{HashSet, VecDeque};
 use std::ffi::{CStr, CString};
@@ -21,12 +22,16 @@ use super::tree::{Directory, Entry, FileStamp, Kind};
 
 /// How long a thread waits for work before it asks whether to stop.
 const NAP: Duration = Duration::from_millis(50);
+/// So many names of a directory are taken at once, if there are so many: a small one need not stay open for the rest.
+const SOME_NAMES: usize = 256;
 
 pub(super) struct Queue<I> {
     shared: Mutex<Shared<I>>,
     changed: Condvar,
     /// How many threads wait for work.
     hungry: AtomicUsize,
+    /// How many files are open, or about to be.
+    in_flight: AtomicUsize,
     every_file: bool,
     follow_links: bool,
 }
@@ -37,10 +42,8 @@ struct Shared<I> {
     paths: I,
     /// There is no other path.
     paths_are_done: bool,
-    /// Found, to be opened and listed.
-    directories: Vec<Entry>,
-    /// Listed in part.
-    listings: Vec<Arc<Directory>>,
+    /// The last comes first.
+    directories: Vec<Unlisted>,
     files: VecDeque<Entry>,
     /// Jobs that one thread left to others.
     jobs: Vec<Job>,
@@ -51,6 +54,23 @@ struct Shared<I> {
     over: bool,
 }
 
+/// A directory of which names are missing.
+enum Unlisted {
+    /// All of them, found in another.
+    Found(Entry),
+    /// Some or all.
+    Open(Arc<Directory>),
+}
+
+impl Unlisted {
+    fn entry(self) -> Entry {
+        match self {
+            Self::Found(entry) => entry,
+            Self::Open(directory) => directory.entry(),
+        }
+    }
+}
+
 /// What a thread gets to do.
 #[derive(Default)]
 pub(super) struct Supplies {
@@ -58,6 +78,8 @@ pub(super) struct Supplies {
     pub(super) jobs: Vec<Job>,
     /// Paths and directories that could not be looked into.
     pub(super) troubles: Vec<(Entry, io::Error)>,
+    /// There is more, but no other file can be opened before one is closed.
+    pub(super) out_of_files: bool,
 }
 
 impl Supplies {
@@ -73,7 +95,6 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
             paths,
             paths_are_done: false,
             directories: Vec::new(),
-            listings: Vec::new(),
             files: VecDeque::new(),
             jobs: Vec::new(),
             visited: HashSet::new(),
@@ -84,6 +105,7 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
             shared: Mutex::new(shared),
             changed: Condvar::new(),
             hungry: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
             every_file,
             follow_links,
         }
@@ -113,8 +135,8 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
     /// Whether every file was given to somebody.
     pub(super) fn is_exhausted(&self) -> bool {
         let shared = self.lock();
-        let nothing_to_list = shared.directories.is_empty() && shared.listings.is_empty();
-        shared.paths_are_done && nothing_to_list && shared.files.is_empty() && shared.jobs.is_empty()
+        let nothing_was_found = shared.directories.is_empty() && shared.files.is_empty() && shared.jobs.is_empty();
+        shared.paths_are_done && nothing_was_found
     }
 
     pub(super) fn passed_over(&self) -> PassedOver {
@@ -127,8 +149,28 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
         self.changed.notify_all();
     }
 
-    /// A path turned out to be a directory.
-    pub(super) fn add_directory(&self, fd: OwnedFd, path: PathBuf) -> io::Result<()> {
+    /// A file is about to be opened.
+    pub(super) fn begin_file(&self) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A file was closed, or not opened.
+    pub(super) fn end_file(&self) {
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether it is worth waiting for a file to be closed; `own` of those that are counted are the caller's and not open.
+    pub(super) fn may_wait(&self, error: &io::Error, own: usize) -> bool {
+        platform::is_out_of_files(error) && self.in_flight.load(Ordering::Relaxed) > own
+    }
+
+    /// Takes back a file that could not be opened yet.
+    pub(super) fn take_back(&self, file: Entry) {
+        self.lock().files.push_front(file);
+    }
+
+    /// An entry was opened and is a directory.
+    pub(super) fn add_directory(&self, fd: OwnedFd, entry: &Entry) -> io::Result<()> {
         let stamp = if self.follow_links { Some(FileStamp::new(&platform::look_at_open(&fd)?)) } else { None };
         let mut shared = self.lock();
         if let Some(stamp) = stamp
@@ -137,7 +179,7 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
             shared.passed_over.symlinks += 1;
             return Ok(());
         }
-        shared.listings.push(Arc::new(Directory::new(fd, path)));
+        shared.directories.push(Unlisted::Open(Arc::new(Directory::new(fd, entry))));
         drop(shared);
         self.changed.notify_all();
         Ok(())
@@ -163,18 +205,22 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
             if !shared.files.is_empty() {
                 let some = shared.files.len().min(wanted - supplies.files.len());
                 supplies.files.extend(shared.files.drain(..some));
-            } else if let Some(entry) = shared.directories.pop() {
+            } else if let Some(directory) = shared.directories.pop() {
                 drop(shared);
-                if let Err(error) = self.open_directory(&entry) {
-                    supplies.troubles.push((entry, error));
-                }
+                let result = match &directory {
+                    Unlisted::Found(entry) => self.open_directory(entry),
+                    Unlisted::Open(directory) => self.list(directory, names),
+                };
                 shared = self.lock();
-            } else if let Some(directory) = shared.listings.pop() {
-                drop(shared);
-                if let Err(error) = self.list(&directory, names) {
-                    supplies.troubles.push((directory.entry(), error));
+                match result {
+                    Ok(()) => {}
+                    Err(error) if self.may_wait(&error, 0) => {
+                        shared.directories.push(directory);
+                        supplies.out_of_files = true;
+                        break;
+                    }
+                    Err(error) => supplies.troubles.push((directory.entry(), error)),
                 }
-                shared = self.lock();
             } else if !shared.paths_are_done {
                 match shared.paths.next().map(Entry::asked_for) {
                     Some(Ok(entry)) => supplies.files.push(entry),
@@ -202,44 +248,53 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
         shared
     }
 
-    /// Queues a path that was asked for if it is a directory; whether it is.
-    pub(super) fn look_into(&self, entry: &Entry) -> io::Result<bool> {
-        let is_directory = entry.was_asked_for()
-            && platform::kind(&platform::look_at(entry.base(), entry.name(), true)?) == FileType::Directory;
-        if is_directory {
-            self.add_directory(platform::open_directory(entry.base(), entry.name(), true)?, entry.path())?;
+    /// Whether an entry is a regular file. A path that was asked for is queued if it is a directory.
+    pub(super) fn look_at(&self, entry: &Entry) -> io::Result<bool> {
+        if !entry.was_asked_for() {
+            return Ok(true);
         }
-        Ok(is_directory)
+        let kind = platform::kind(&platform::look_at(entry.base(), entry.name(), true)?);
+        if kind == FileType::Directory {
+            self.add_directory(platform::open_directory(entry.base(), entry.name(), true)?, entry)?;
+        }
+        Ok(kind == FileType::RegularFile)
     }
 
     fn open_directory(&self, entry: &Entry) -> io::Result<()> {
         let fd = platform::open_directory(entry.base(), entry.name(), self.follow_links)?;
-        self.add_directory(fd, entry.path())
+        self.add_directory(fd, entry)
     }
 
     /// Lists some more of a directory.
     fn list(&self, directory: &Arc<Directory>, names: &mut NameBuffer) -> io::Result<()> {
         let (mut files, mut directories, mut passed_over) = (Vec::new(), Vec::new(), PassedOver::default());
-        let listed = platform::list_some(directory.fd().as_fd(), names, |name, kind| {
-            let entry = || Entry::in_directory(Arc::clone(directory), CString::from(name));
-            match self.kind(directory, name, kind) {
-                Kind::Directory => directories.push(entry()),
-                Kind::Frame => files.push(entry()),
-                Kind::OtherFile => passed_over.other_files += 1,
-                Kind::TemporaryFile => passed_over.temporary_files += 1,
-                Kind::Symlink => passed_over.symlinks += 1,
-                Kind::Special => passed_over.special_files += 1,
+        let mut count = 0;
+        let listed = loop {
+            let listed = platform::list_some(directory.fd().as_fd(), names, |name, kind| {
+                count += 1;
+                let entry = || Entry::in_directory(Arc::clone(directory), CString::from(name));
+                match self.kind(directory, name, kind) {
+                    Kind::Directory => directories.push(entry()),
+                    Kind::Frame => files.push(entry()),
+                    Kind::OtherFile => passed_over.other_files += 1,
+                    Kind::TemporaryFile => passed_over.temporary_files += 1,
+                    Kind::Symlink => passed_over.symlinks += 1,
+                    Kind::Special => passed_over.special_files += 1,
+                }
+            });
+            if count >= SOME_NAMES || !matches!(listed, Ok(true)) {
+                break listed;
             }
-        });
+        };
         let mut shared = self.lock();
         shared.passed_over.add(passed_over);
         shared.files.extend(files);
         // Below what it holds, so that this is worked off first.
         if let Ok(true) = listed {
-            shared.listings.push(Arc::clone(directory));
+            shared.directories.push(Unlisted::Open(Arc::clone(directory)));
         }
-        // The last comes first: as they were listed.
-        shared.directories.extend(directories.into_iter().rev());
+        // As they were listed.
+        shared.directories.extend(directories.into_iter().rev().map(Unlisted::Found));
         drop(shared);
         if self.is_hungry() {
             self.changed.notify_all();

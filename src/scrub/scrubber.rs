@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use super::job::Surroundings;
@@ -136,10 +137,12 @@ impl Scrubber {
         let threads = self.thread_count();
         let queue = Queue::new(paths.into_iter().fuse(), threads, self.every_file, self.follow_links);
         let pace = Pace::new(self.bytes_per_second);
+        let over = AtomicBool::new(false);
         let work = || {
             let surroundings = Surroundings {
                 observer,
                 pace: &pace,
+                over: &over,
                 max_identity_len: self.max_identity_len,
                 follow_links: self.follow_links,
             };
@@ -169,7 +172,7 @@ impl Scrubber {
         }
     }
 
-    /// Counts the files that a run would read and their lengths, without reading them. In one thread.
+    /// Counts the regular files that a run would read and their lengths, without reading them. In one thread.
     ///
     /// Asks `observer` which files it selects and whether to stop. What cannot be looked at is not counted.
     ///
@@ -187,11 +190,9 @@ impl Scrubber {
                 break;
             }
             for entry in files {
-                if let Ok(true) = queue.look_into(&entry) {
-                    continue;
-                }
                 let file = FoundFile::new(&entry, self.follow_links);
-                if observer.selects(&file)
+                if queue.look_at(&entry).is_ok_and(|is_file| is_file)
+                    && observer.selects(&file)
                     && let Ok(stamp) = file.stamp()
                 {
                     survey.files += 1;

@@ -17,11 +17,13 @@ use crate::digest::Digest;
 pub(super) struct Directory {
     fd: OwnedFd,
     path: PathBuf,
+    was_asked_for: bool,
 }
 
 impl Directory {
-    pub(super) fn new(fd: OwnedFd, path: PathBuf) -> Self {
-        Self { fd, path }
+    /// What `entry` names, opened.
+    pub(super) fn new(fd: OwnedFd, entry: &Entry) -> Self {
+        Self { fd, path: entry.path(), was_asked_for: entry.was_asked_for }
     }
 
     pub(super) fn fd(&self) -> &OwnedFd {
@@ -32,9 +34,10 @@ impl Directory {
         &self.path
     }
 
-    /// Itself, as what was asked for.
+    /// Itself, by its whole path.
     pub(super) fn entry(&self) -> Entry {
-        Entry::asked_for(self.path.clone()).unwrap_or_else(|(entry, _)| entry)
+        let entry = Entry::asked_for(self.path.clone()).unwrap_or_else(|(entry, _)| entry);
+        Entry { was_asked_for: self.was_asked_for, ..entry }
     }
 }
 
@@ -42,11 +45,14 @@ impl Directory {
 pub(super) struct Entry {
     directory: Option<Arc<Directory>>,
     name: CString,
+    was_asked_for: bool,
+    /// The observer was asked, and wants it.
+    pub(super) is_selected: bool,
 }
 
 impl Entry {
     pub(super) fn in_directory(directory: Arc<Directory>, name: CString) -> Self {
-        Self { directory: Some(directory), name }
+        Self { directory: Some(directory), name, was_asked_for: false, is_selected: false }
     }
 
     /// A path that was asked for.
@@ -54,7 +60,7 @@ impl Entry {
     /// # Errors
     /// When it holds a NUL, which no path can; with an entry that shows it.
     pub(super) fn asked_for(path: PathBuf) -> Result<Self, (Self, io::Error)> {
-        let entry = |name| Self { directory: None, name };
+        let entry = |name| Self { directory: None, name, was_asked_for: true, is_selected: false };
         CString::new(path.into_os_string().into_vec()).map(entry).map_err(|error| {
             let shown = error.into_vec().into_iter().map(|byte| if byte == 0 { b'?' } else { byte });
             let error = io::Error::new(io::ErrorKind::InvalidInput, "a path cannot hold a NUL (shown as ?)");
@@ -63,7 +69,7 @@ impl Entry {
     }
 
     pub(super) fn was_asked_for(&self) -> bool {
-        self.directory.is_none()
+        self.was_asked_for
     }
 
     pub(super) fn base(&self) -> Base<'_> {

@@ -57,7 +57,7 @@ impl Window {
                 Piece::Read(got) => {
                     self.filled += got;
                     surroundings.observer.read(got as u64);
-                    surroundings.pace.spend(got, || surroundings.observer.stops());
+                    surroundings.pace.spend(got, || surroundings.stops());
                     self.at_end = got == 0 || file.ends_at(self.end(), got, wanted);
                 }
             }

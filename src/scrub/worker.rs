@@ -3,6 +3,9 @@
 use std::cmp::Reverse;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use rustix::io::Errno;
 
@@ -21,6 +24,8 @@ use crate::digest::{Kernel, ManyHasher};
 /// Files in flight in one thread: four times the lanes of the widest kernel in use, so that lanes stay full to the end of
 /// a round, and enough reads for a disk to choose from.
 const SLOTS: usize = 16;
+/// How long a thread waits that cannot open a file before others close one.
+const NAP: Duration = Duration::from_millis(5);
 
 pub(super) struct Worker<'s, I, O> {
     pub(super) queue: &'s Queue<I>,
@@ -40,12 +45,13 @@ pub(super) struct Counts {
     pub(super) unfinished: bool,
 }
 
-/// Lets the other threads end when this one panics: they would wait for it.
-struct EndOnPanic<'q, I: Iterator<Item = PathBuf>>(&'q Queue<I>);
+/// Lets the other threads end when this one panics: they would wait for it, or go on for nothing.
+struct EndOnPanic<'q, I: Iterator<Item = PathBuf>>(&'q Queue<I>, &'q AtomicBool);
 
 impl<I: Iterator<Item = PathBuf>> Drop for EndOnPanic<'_, I> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if thread::panicking() {
+            self.1.store(true, Ordering::Relaxed);
             self.0.abandon();
         }
     }
@@ -97,7 +103,7 @@ impl<'b> Slot<'b> {
 
 impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
     pub(super) fn work(mut self) -> Counts {
-        let _end = EndOnPanic(self.queue);
+        let _end = EndOnPanic(self.queue, self.surroundings.over);
         let mut names = NameBuffer::new();
         let mut buffers = Buffers::new(SLOTS);
         let mut slots: Vec<_> = buffers.split().map(Slot::new).collect();
@@ -117,7 +123,7 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
     }
 
     fn stops(&self) -> bool {
-        self.surroundings.observer.stops()
+        self.surroundings.stops()
     }
 
     /// Takes new files into free slots; whether there is anything to do.
@@ -126,12 +132,12 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
             let free = slots.iter().filter(|slot| slot.job.is_none()).count();
             let idle = free == slots.len();
             let supplies = self.queue.supply(free, idle, names, || self.stops());
-            let Supplies { files, jobs, troubles } = supplies;
-            let nothing = files.is_empty() && jobs.is_empty() && troubles.is_empty();
+            let Supplies { files, jobs, troubles, mut out_of_files } = supplies;
+            let nothing = files.is_empty() && jobs.is_empty() && troubles.is_empty() && !out_of_files;
             for (entry, error) in troubles {
                 self.not_opened(&entry, &error);
             }
-            let opened = files.into_iter().filter_map(|entry| self.open(entry));
+            let opened = files.into_iter().filter_map(|entry| self.open(entry, &mut out_of_files));
             let mut jobs = jobs.into_iter().chain(opened);
             for slot in slots.iter_mut().filter(|slot| slot.job.is_none()) {
                 slot.job = jobs.next();
@@ -140,6 +146,13 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
             if nothing {
                 return !idle;
             }
+            if out_of_files {
+                // Goes on with what is open; who has nothing waits for the others.
+                if slots.iter().all(|slot| slot.job.is_none()) {
+                    thread::sleep(NAP);
+                }
+                return true;
+            }
             // Of the files that were found, some were directories, or not there any more.
             if slots.iter().all(|slot| slot.job.is_some()) || self.stops() {
                 return true;
@@ -147,21 +160,25 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
         }
     }
 
-    /// Opens a file that the observer selects; a directory goes to the queue.
-    fn open(&mut self, entry: Entry) -> Option<Job> {
+    /// Opens a file that the observer selects; a directory goes to the queue, and what cannot be opened yet back there.
+    fn open(&mut self, mut entry: Entry, out_of_files: &mut bool) -> Option<Job> {
         let follow_links = self.surroundings.follow_links;
         // A path that was asked for may be a directory: only opening tells, and the observer selects files.
         let observer = self.surroundings.observer;
         let selected = |entry: &Entry| observer.selects(&FoundFile::new(entry, follow_links));
-        if !entry.was_asked_for() && !selected(&entry) {
-            self.counts.not_selected += 1;
-            return None;
+        if !entry.was_asked_for() && !entry.is_selected {
+            if !selected(&entry) {
+                self.counts.not_selected += 1;
+                return None;
+            }
+            entry.is_selected = true;
         }
+        self.queue.begin_file();
         let opened = FrameFile::open(&entry, follow_links, self.direct);
         let added = match opened {
             Ok(Opened::File(_)) if entry.was_asked_for() && !selected(&entry) => {
                 self.counts.not_selected += 1;
-                return None;
+                Ok(())
             }
             Ok(Opened::File(mut file)) if self.concatenated => {
                 let stopped = !concatenated::verify(&entry, &mut file, &self.surroundings);
@@ -170,12 +187,18 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
                 return None;
             }
             Ok(Opened::File(file)) => return Some(Job::new(entry, file)),
-            Ok(Opened::Directory(fd)) => self.queue.add_directory(fd, entry.path()),
+            Ok(Opened::Directory(fd)) => self.queue.add_directory(fd, &entry),
             Err(error) => Err(error),
         };
-        if let Err(error) = added {
-            self.not_opened(&entry, &error);
+        match added {
+            Err(error) if self.queue.may_wait(&error, 1) => {
+                *out_of_files = true;
+                self.queue.take_back(entry);
+            }
+            Err(error) => self.not_opened(&entry, &error),
+            Ok(()) => {}
         }
+        self.queue.end_file();
         None
     }
 
@@ -278,6 +301,8 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
     fn decide(&mut self, slot: &mut Slot<'_>, decided: &Decided) {
         if let Some(job) = self.free(slot) {
             job.report(slot.buffer, decided, &self.surroundings);
+            drop(job);
+            self.queue.end_file();
         }
     }
 

@@ -69,13 +69,16 @@ fn files_that_were_not_cached_are_not_cached_afterwards() {
     let directory = directory();
     let paths = files(directory.path());
     for threads in [1, 2] {
-        for path in &paths {
-            let Some(()) = drop_from_cache(path) else { return };
-        }
-        scrub_soundly(&Scrubber::new().threads(threads), &paths);
-        for path in &paths {
-            assert_eq!(cached_pages(path), Some(0), "{} of {} pages", path.display(), pages_of(path));
-        }
+        // To let go of a page is advice: the system may keep one that it is busy with. Not each time, though.
+        let left = (0..5).map(|_| {
+            for path in &paths {
+                drop_from_cache(path)?;
+            }
+            scrub_soundly(&Scrubber::new().threads(threads), &paths);
+            paths.iter().map(|path| cached_pages(path)).sum::<Option<usize>>()
+        });
+        let left: Vec<_> = left.take_while(|left| left.is_some()).collect();
+        assert!(left.is_empty() || left.contains(&Some(0)), "pages that stayed: {left:?}");
     }
 }
 
@@ -85,7 +88,7 @@ fn files_that_were_cached_stay_cached() {
     let paths = files(directory.path());
     for path in &paths {
         let Some(_) = cached_pages(path) else { return };
-        cache(path, [0..fs::metadata(path).expect("it is there").len() as usize]);
+        cache(path, std::iter::once(0..fs::metadata(path).expect("it is there").len() as usize));
     }
     scrub_soundly(&Scrubber::new().threads(2), &paths);
     for path in &paths {
