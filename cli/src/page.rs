@@ -16,7 +16,7 @@ mod tests;
 
 use std::io::{self, BufWriter, Write};
 
-use membrane_codec::{ErrorClass, sha256};
+use membrane_codec::{Digest, ErrorClass, sha256};
 use serde::Serialize;
 
 use self::escape::{Html, ScriptJson};
@@ -35,6 +35,8 @@ pub(crate) struct Record {
     pub(crate) interrupted: bool,
     /// One for each status; one for findings only where they were asked for.
     pub(crate) verdicts: Vec<Tally>,
+    /// Keys that a manifest lists and no file has.
+    pub(crate) missing: u64,
     /// What `verify --json` prints last, inside its `summary`.
     pub(crate) summary: serde_json::Value,
     /// What failed, findings among it; in the order of the checks. Not what could not be read: that has no code.
@@ -59,9 +61,12 @@ pub(crate) enum Status {
     SchemaError,
     CorruptPayload,
     IoError,
+    /// No frame at all, but one that a manifest lists. Counted by [`Record::missing`] alone.
+    Missing,
 }
 
 impl Status {
+    /// What a frame that is there can come to.
     const ALL: [Self; 5] = [Self::Ok, Self::Finding, Self::SchemaError, Self::CorruptPayload, Self::IoError];
 
     /// The status of frames that are damaged in this class.
@@ -79,6 +84,7 @@ impl Status {
             Self::SchemaError => "schema_error",
             Self::CorruptPayload => "corrupt_payload",
             Self::IoError => "io_error",
+            Self::Missing => "missing",
         }
     }
 }
@@ -125,6 +131,19 @@ pub(crate) struct Failure {
     pub(crate) detail: String,
 }
 
+impl Failure {
+    /// A key that a manifest lists and no file has.
+    pub(crate) fn missing(key: Digest) -> Self {
+        Self {
+            path: key.to_string(),
+            path_bytes: None,
+            status: Status::Missing,
+            reasons: vec!["missing"],
+            detail: "the manifest lists this key, and no file has it".into(),
+        }
+    }
+}
+
 impl Record {
     /// All zeros for a status that was not counted.
     fn tally(&self, status: Status) -> Tally {
@@ -149,9 +168,10 @@ impl Record {
         self.verdicts.iter().filter(|tally| tally.status != Status::Finding).map(number).sum()
     }
 
-    /// Frames that failed in any way, listed or not.
+    /// Frames that failed in any way or are missing, listed or not.
     fn failed(&self) -> u64 {
-        self.verdicts.iter().filter(|tally| tally.status != Status::Ok).map(|tally| tally.frames).sum()
+        let failed = self.verdicts.iter().filter(|tally| tally.status != Status::Ok).map(|tally| tally.frames);
+        self.missing + failed.sum::<u64>()
     }
 }
 

@@ -29,6 +29,14 @@ impl Headline {
             let which = of_all(mismatched, frames);
             sentences.push(format!("{which} sound, but not what name or identity promises."));
         }
+        if record.missing > 0 {
+            kinds.push("missing frames");
+            sentences.push(format!(
+                "{} of the manifest {} no file.",
+                counted(record.missing, "key"),
+                if record.missing == 1 { "has" } else { "have" }
+            ));
+        }
         if unreadable > 0 {
             kinds.push("unreadable paths");
             sentences.push(format!("{} could not be read.", counted(unreadable, "path")));
@@ -36,8 +44,8 @@ impl Headline {
         if record.interrupted {
             sentences.push("What the run did not reach is not in this report.".into());
         }
-        let bad = damaged + mismatched > 0;
-        if !bad && frames > unreadable {
+        let bad = damaged + mismatched + record.missing > 0;
+        if damaged + mismatched == 0 && frames > unreadable {
             let some = unreadable > 0 || record.interrupted;
             let sound = match frames - unreadable {
                 1 => format!("The one frame {}is", if some { "that was read " } else { "" }),

@@ -36,6 +36,7 @@ fn record(verdicts: Vec<Tally>) -> Record {
         asked: "/var/lib/membrane --check-hash".into(),
         interrupted: false,
         verdicts,
+        missing: 0,
         summary: Value::Null,
         reasons: Vec::new(),
         rates: Vec::new(),
@@ -128,6 +129,7 @@ fn hostile_names_are_text_and_nothing_else() {
 #[test]
 fn the_embedded_record_is_the_record() {
     let record = Record {
+        missing: 0,
         summary: json!({"frames": 7, "ok": 1, "passed_over": {"other_files": 3}}),
         rates: vec![interval(12.5, 33, 7, 6)],
         failures_left_out: u64::MAX,

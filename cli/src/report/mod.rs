@@ -206,15 +206,12 @@ impl Reporter {
         self.lock().totals.add_vanished();
     }
 
-    /// Counts keys of a manifest that were not found, and prints them.
-    pub(crate) fn take_missing<'m>(&self, missing: impl Iterator<Item = &'m Entry>) -> io::Result<()> {
+    /// Counts a key of a manifest that was not found, and prints it.
+    pub(crate) fn take_missing(&self, entry: &Entry) -> io::Result<()> {
+        let line = if self.manner.json { json::missing(entry)? } else { text::missing(entry) };
         let mut shared = self.lock();
-        for entry in missing {
-            shared.totals.add_missing();
-            let line = if self.manner.json { json::missing(entry)? } else { text::missing(entry) };
-            shared.out.write_all(line.as_bytes())?;
-        }
-        Ok(())
+        shared.totals.add_missing();
+        shared.out.write_all(line.as_bytes())
     }
 
     /// Prints the summary.

@@ -49,6 +49,13 @@ pub(super) fn record(
         frames: *frames,
         advice: Finding::advice(code),
     });
+    let missing = totals.missing.unwrap_or(0);
+    let keys = (missing > 0).then_some(page::Reason {
+        code: "missing",
+        status: Status::Missing,
+        frames: missing,
+        advice: "The manifest lists these keys: restore the frames, or bring the manifest up to date.",
+    });
     let asked = std::env::args_os().skip(1).map(|word| shell_word(&word.to_string_lossy()));
     Ok(Record {
         started: humantime::format_rfc3339_seconds(started).to_string(),
@@ -56,8 +63,9 @@ pub(super) fn record(
         asked: asked.collect::<Vec<_>>().join(" "),
         interrupted: totals.interrupted,
         verdicts,
+        missing,
         summary,
-        reasons: reasons.chain(findings).collect(),
+        reasons: reasons.chain(findings).chain(keys).collect(),
         rates,
         failures: listed.failures,
         failures_left_out: listed.left_out,

@@ -47,11 +47,12 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
     interrupt::ask_first();
     let scrub = scrub(args, &watch, &progress, &list_trouble)?;
     let seconds = progress.elapsed().as_secs_f64();
-    let (reporter, failures) = watch.into_results()?;
+    let (reporter, mut listed) = watch.into_results()?;
     let interrupted = scrub.stopped;
     // Of what was not looked for nothing is missing.
-    if !interrupted {
-        reporter.take_missing(selection.missing()).map_err(Failure::stdout)?;
+    for entry in selection.missing().filter(|_| !interrupted) {
+        reporter.take_missing(entry).map_err(Failure::stdout)?;
+        listed.add(page::Failure::missing(entry.key));
     }
     let end = End {
         scrub,
@@ -65,7 +66,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
     // All of these are tried, whatever becomes of the others.
     let mut troubles = Vec::new();
     if let Some(path) = &args.reports.report {
-        let record = record(started, seconds, &totals, failures, progress.intervals())?;
+        let record = record(started, seconds, &totals, listed, progress.intervals())?;
         troubles.extend(write_file(path, |file| page::write(&record, file)).err());
     }
     if let Some(path) = &args.reports.metrics {

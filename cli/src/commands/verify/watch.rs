@@ -39,6 +39,16 @@ pub(super) struct Listed {
     pub(super) left_out: u64,
 }
 
+impl Listed {
+    pub(super) fn add(&mut self, failure: page::Failure) {
+        if self.failures.len() < MOST_LISTED {
+            self.failures.push(failure);
+        } else {
+            self.left_out += 1;
+        }
+    }
+}
+
 impl<'r> Watch<'r> {
     pub(super) fn new(
         args: &'r VerifyArgs,
@@ -163,12 +173,7 @@ impl<'r> Watch<'r> {
         let failed = report.verdict.outcome() > Outcome::AllWell;
         self.progress.add_frame(failed);
         if let (true, Some(listed)) = (failed, &self.listed) {
-            let mut listed = listed.lock().unwrap_or_else(PoisonError::into_inner);
-            if listed.failures.len() < MOST_LISTED {
-                listed.failures.push(listed_failure(report));
-            } else {
-                listed.left_out += 1;
-            }
+            listed.lock().unwrap_or_else(PoisonError::into_inner).add(listed_failure(report));
         }
         self.note_output(self.reporter.take(report, |print| self.progress.make_way(print)));
     }
