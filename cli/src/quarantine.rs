@@ -6,7 +6,6 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
@@ -110,9 +109,7 @@ impl Quarantine {
 }
 
 fn check_unchanged(path: &Path, stamp: &FileStamp) -> io::Result<()> {
-    let now = fs::symlink_metadata(path)?;
-    let is_same = (now.dev(), now.ino(), now.len()) == (stamp.device, stamp.inode, stamp.len)
-        && now.modified().is_ok_and(|modified| modified == stamp.modified);
+    let is_same = FileStamp::from(&fs::symlink_metadata(path)?) == *stamp;
     if is_same { Ok(()) } else { Err(io::Error::other("is not the file any more that was judged (or a link to it)")) }
 }
 

@@ -19,8 +19,8 @@ pub trait Observer: Sync {
     /// Told that this many bytes were read, after each piece of a file.
     fn read(&self, _bytes: u64) {}
 
-    /// Whether to stop. Asked after each piece of a file, and some times a second while a thread waits. Files that are in
-    /// flight then get no verdict. Once it says so, all threads stop.
+    /// Whether to stop. Asked in each round of a thread, which reads at most 4 MiB, and some times a second while one
+    /// waits. Files that are in flight then get no verdict. Once it says so, all threads stop.
     fn stops(&self) -> bool {
         false
     }

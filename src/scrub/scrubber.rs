@@ -109,7 +109,9 @@ impl Scrubber {
         self
     }
 
-    /// Reads at most this many bytes per second, all threads together; exact over seconds. `None`: as fast as it goes.
+    /// Reads at most this many bytes per second, all threads of a run together. `None`: as fast as it goes.
+    ///
+    /// Exact over seconds. Reads come in pieces of up to 256 KiB: a rate that takes seconds for a piece holds over many.
     pub fn limit_rate(mut self, bytes_per_second: Option<NonZeroU64>) -> Self {
         self.bytes_per_second = bytes_per_second;
         self

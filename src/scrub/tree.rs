@@ -114,6 +114,15 @@ impl FileStamp {
     }
 }
 
+impl From<&std::fs::Metadata> for FileStamp {
+    /// To see whether a file is still the one that was judged, before something is done to it.
+    fn from(metadata: &std::fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
+        Self { len: metadata.len(), modified, device: metadata.dev(), inode: metadata.ino() }
+    }
+}
+
 /// A file that a scrub came upon, before it is opened.
 pub struct FoundFile<'a> {
     entry: &'a Entry,
