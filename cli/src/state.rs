@@ -143,9 +143,18 @@ impl State {
                 let mut see = database.prepare_cached("UPDATE files SET run = ?2 WHERE path = ?1")?;
                 see.execute(params![path.as_os_str().as_bytes(), run.id])
             });
-            self.wrote();
+            self.uncommitted += 1;
         }
         fresh
+    }
+
+    /// Forgets a file of which nothing is known any more.
+    pub(crate) fn forget(&mut self, path: &Path) {
+        let Ok(path) = std::path::absolute(path) else { return };
+        self.attempt(|database, _| {
+            database.prepare_cached("DELETE FROM files WHERE path = ?1")?.execute([path.as_os_str().as_bytes()])
+        });
+        self.uncommitted += 1;
     }
 
     /// Remembers a verdict: `ok`, or why not.
@@ -166,7 +175,7 @@ impl State {
             let name = path.as_os_str().as_bytes();
             insert.execute(params![name, len, modified, verified, checks, manifest, status, entry.seal(&path), run.id])
         });
-        self.wrote();
+        self.uncommitted += 1;
     }
 
     /// Ends the run. `seen_all_of`: paths below which the run came upon every file; what it did not see there is gone.
@@ -189,9 +198,11 @@ impl State {
         }
     }
 
-    fn wrote(&mut self) {
-        self.uncommitted += 1;
-        if self.uncommitted >= COMMIT_AFTER_ENTRIES || self.committed.elapsed() >= COMMIT_AFTER {
+    /// Puts on disk what was remembered, when it is time. What a run remembers it never tells again, so all of that must
+    /// have been told first: `tell` sees to it and says whether it could.
+    pub(crate) fn commit_if_due(&mut self, tell: impl FnOnce() -> bool) {
+        let due = self.uncommitted >= COMMIT_AFTER_ENTRIES || self.committed.elapsed() >= COMMIT_AFTER;
+        if due && self.uncommitted > 0 && tell() {
             self.attempt(|database, _| database.execute_batch("COMMIT; BEGIN"));
             (self.uncommitted, self.committed) = (0, Instant::now());
         }
