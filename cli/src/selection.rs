@@ -102,10 +102,21 @@ impl Selection {
         self.manifest.iter().flat_map(Manifest::missing).filter(in_portion)
     }
 
-    /// Remembers a verdict, where there is a state.
+    /// Remembers a verdict that was told, where there is a state. Without a stamp the file was not even opened: what was
+    /// known of it counts no more.
     pub(crate) fn remember(&self, file: &FoundFile<'_>, stamp: Option<FileStamp>, status: &str) {
-        if let (Some(state), Some(stamp)) = (&self.state, stamp) {
-            lock(state).remember(&file.path(), &stamp, status);
+        match (&self.state, stamp) {
+            (Some(state), Some(stamp)) => lock(state).remember(&file.path(), &stamp, status),
+            (Some(state), None) => lock(state).forget(&file.path()),
+            (None, _) => {}
+        }
+    }
+
+    /// Puts on disk what is remembered, when it is time: as [`State::commit_if_due`].
+    pub(crate) fn keep(&self, tell: impl FnOnce() -> bool) {
+        // Who finds it in use need not wait: the next one comes soon.
+        if let Some(mut state) = self.state.as_ref().and_then(|state| state.try_lock().ok()) {
+            state.commit_if_due(tell);
         }
     }
 

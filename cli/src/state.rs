@@ -25,19 +25,24 @@ const SCHEMA: &str = "
         path BLOB PRIMARY KEY,      -- absolute
         len INTEGER NOT NULL,       -- bytes
         modified INTEGER NOT NULL,  -- nanoseconds since 1970
-        verified INTEGER NOT NULL,  -- seconds since 1970
+        verified INTEGER NOT NULL,  -- nanoseconds since 1970
         checks INTEGER NOT NULL,    -- beyond the format: 1 payload_hash, 2 key
         manifest INTEGER,           -- the start of the SHA-256 of the manifest
         status TEXT NOT NULL,       -- ok, or why not
         seal INTEGER NOT NULL,      -- over all of the above
         run INTEGER NOT NULL        -- that saw the file last
     ) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS runs (id INTEGER PRIMARY KEY, started INTEGER NOT NULL, finished INTEGER);";
+    CREATE TABLE IF NOT EXISTS runs (
+        id INTEGER PRIMARY KEY,
+        started INTEGER NOT NULL,   -- nanoseconds since 1970
+        finished INTEGER,           -- so too; nothing while it goes on and when it was interrupted
+        seal INTEGER NOT NULL       -- over all of the above
+    );";
 /// What was verified is on disk after this time, or this many entries.
 const COMMIT_AFTER: Duration = Duration::from_secs(1);
 const COMMIT_AFTER_ENTRIES: u32 = 10_000;
 /// Clocks differ, but not by more.
-const CLOCK_SKEW: i64 = 24 * 60 * 60;
+const CLOCK_SKEW: i64 = 24 * 60 * 60 * 1_000_000_000;
 
 pub(crate) struct State {
     path: PathBuf,
@@ -68,8 +73,19 @@ impl Checks {
 #[derive(Clone, Copy)]
 struct Run {
     id: i64,
+    started: i64,
     /// What was verified since then is not due.
     fresh_since: i64,
+}
+
+impl Run {
+    fn seal(id: i64, started: i64, finished: Option<i64>) -> i64 {
+        let mut hasher = Sha256::new();
+        for number in [id, started, finished.unwrap_or(0), finished.is_some().into()] {
+            hasher.update(&number.to_le_bytes());
+        }
+        i64::from_le_bytes(hasher.finalize().trailer())
+    }
 }
 
 struct Entry {
@@ -116,7 +132,7 @@ impl State {
         let Ok(path) = std::path::absolute(path) else { return false };
         let entry = self.attempt(|database, _| find(database, &path)).flatten();
         let Some(entry) = entry else { return false };
-        let now = seconds(SystemTime::now());
+        let now = nanoseconds(SystemTime::now());
         let fresh = entry.status == "ok"
             && (entry.len, entry.modified) == (len(stamp), nanoseconds(stamp.modified))
             && (self.run.fresh_since..=now + CLOCK_SKEW).contains(&entry.verified)
@@ -127,9 +143,18 @@ impl State {
                 let mut see = database.prepare_cached("UPDATE files SET run = ?2 WHERE path = ?1")?;
                 see.execute(params![path.as_os_str().as_bytes(), run.id])
             });
-            self.wrote();
+            self.uncommitted += 1;
         }
         fresh
+    }
+
+    /// Forgets a file of which nothing is known any more.
+    pub(crate) fn forget(&mut self, path: &Path) {
+        let Ok(path) = std::path::absolute(path) else { return };
+        self.attempt(|database, _| {
+            database.prepare_cached("DELETE FROM files WHERE path = ?1")?.execute([path.as_os_str().as_bytes()])
+        });
+        self.uncommitted += 1;
     }
 
     /// Remembers a verdict: `ok`, or why not.
@@ -138,7 +163,7 @@ impl State {
         let entry = Entry {
             len: len(stamp),
             modified: nanoseconds(stamp.modified),
-            verified: seconds(SystemTime::now()),
+            verified: nanoseconds(SystemTime::now()),
             checks: self.checks.bits(),
             manifest: self.checks.manifest,
             status: status.to_owned(),
@@ -150,7 +175,7 @@ impl State {
             let name = path.as_os_str().as_bytes();
             insert.execute(params![name, len, modified, verified, checks, manifest, status, entry.seal(&path), run.id])
         });
-        self.wrote();
+        self.uncommitted += 1;
     }
 
     /// Ends the run. `seen_all_of`: paths below which the run came upon every file; what it did not see there is gone.
@@ -161,7 +186,9 @@ impl State {
                 for root in &roots {
                     forget_unseen(database, root, run.id)?;
                 }
-                database.execute("UPDATE runs SET finished = ?2 WHERE id = ?1", [run.id, seconds(SystemTime::now())])
+                let now = nanoseconds(SystemTime::now());
+                let seal = Run::seal(run.id, run.started, Some(now));
+                database.execute("UPDATE runs SET finished = ?2, seal = ?3 WHERE id = ?1", [run.id, now, seal])
             });
         }
         self.attempt(|database, _| database.execute_batch("COMMIT"));
@@ -171,9 +198,11 @@ impl State {
         }
     }
 
-    fn wrote(&mut self) {
-        self.uncommitted += 1;
-        if self.uncommitted >= COMMIT_AFTER_ENTRIES || self.committed.elapsed() >= COMMIT_AFTER {
+    /// Puts on disk what was remembered, when it is time. What a run remembers it never tells again, so all of that must
+    /// have been told first: `tell` sees to it and says whether it could.
+    pub(crate) fn commit_if_due(&mut self, tell: impl FnOnce() -> bool) {
+        let due = self.uncommitted >= COMMIT_AFTER_ENTRIES || self.committed.elapsed() >= COMMIT_AFTER;
+        if due && self.uncommitted > 0 && tell() {
             self.attempt(|database, _| database.execute_batch("COMMIT; BEGIN"));
             (self.uncommitted, self.committed) = (0, Instant::now());
         }
@@ -230,21 +259,27 @@ fn begin(path: &Path, max_age: Option<Duration>) -> rusqlite::Result<Option<(Con
     database.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     database.execute_batch(SCHEMA)?;
 
-    let now = seconds(SystemTime::now());
-    let last = "SELECT id, started, finished IS NULL FROM runs ORDER BY id DESC LIMIT 1";
-    let last = database
-        .query_row(last, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, bool>(2)?)))
-        .optional()?;
-    let (id, started) = match last {
-        Some((id, started, true)) => (id, started),
-        _ => {
-            database.execute("INSERT INTO runs (started) VALUES (?1)", [now])?;
-            (database.last_insert_rowid(), now)
+    let now = nanoseconds(SystemTime::now());
+    let (id, started) = match interrupted_run(&database)? {
+        Some(run) => run,
+        None => {
+            let id = database.query_row("SELECT COALESCE(MAX(id), 0) + 1 FROM runs", [], |row| row.get(0))?;
+            let run = params![id, now, Run::seal(id, now, None)];
+            database.execute("INSERT INTO runs (id, started, seal) VALUES (?1, ?2, ?3)", run)?;
+            (id, now)
         }
     };
     database.execute_batch("COMMIT; BEGIN")?;
-    let oldest = max_age.map(|age| now.saturating_sub(i64::try_from(age.as_secs()).unwrap_or(i64::MAX)));
-    Ok(Some((database, Run { id, fresh_since: oldest.unwrap_or(started).min(started) })))
+    let oldest = max_age.map(|age| now.saturating_sub(i64::try_from(age.as_nanos()).unwrap_or(i64::MAX)));
+    Ok(Some((database, Run { id, started, fresh_since: oldest.unwrap_or(started).min(started) })))
+}
+
+/// The last run, if it did not come to its end and can be believed: its number and when it started.
+fn interrupted_run(database: &Connection) -> rusqlite::Result<Option<(i64, i64)>> {
+    let last = "SELECT id, started, finished, seal FROM runs ORDER BY id DESC LIMIT 1";
+    let last = database.query_row(last, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)));
+    let last: Option<(i64, i64, Option<i64>, i64)> = believable(last)?;
+    Ok(last.filter(|run| run.2.is_none() && Run::seal(run.0, run.1, None) == run.3).map(|run| (run.0, run.1)))
 }
 
 /// The entry of a file, if there is one that can be believed.
@@ -256,11 +291,16 @@ fn find(database: &Connection, path: &Path) -> rusqlite::Result<Option<Entry>> {
         let entry = Entry { len, modified, verified, checks, manifest: row.get(4)?, status: row.get(5)? };
         Ok((entry, row.get::<_, i64>(6)?))
     });
-    match entry.optional() {
-        Ok(found) => Ok(found.and_then(|(entry, seal)| (entry.seal(path) == seal).then_some(entry))),
-        // A value of another type than any that was written.
-        Err(rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..)) => Ok(None),
-        Err(error) => Err(error),
+    Ok(believable(entry)?.and_then(|(entry, seal)| (entry.seal(path) == seal).then_some(entry)))
+}
+
+/// A row, if there is one and its values have the types of those that were written.
+fn believable<T>(row: rusqlite::Result<T>) -> rusqlite::Result<Option<T>> {
+    use rusqlite::Error::{FromSqlConversionFailure, InvalidColumnType, Utf8Error};
+
+    match row.optional() {
+        Err(InvalidColumnType(..) | FromSqlConversionFailure(..) | Utf8Error(..)) => Ok(None),
+        row => row,
     }
 }
 
@@ -316,10 +356,6 @@ fn set_aside(path: &Path, error: &rusqlite::Error) -> io::Result<()> {
 
 fn len(stamp: &FileStamp) -> i64 {
     i64::try_from(stamp.len).unwrap_or(i64::MAX)
-}
-
-fn seconds(time: SystemTime) -> i64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
 }
 
 /// Before 1970 as a negative number.

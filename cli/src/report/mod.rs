@@ -202,6 +202,17 @@ impl Reporter {
         printed
     }
 
+    /// Prints what was taken and waits to be printed.
+    pub(crate) fn flush(&self, make_way: impl FnOnce(&mut dyn FnMut())) -> io::Result<()> {
+        let mut shared = self.lock();
+        if shared.out.buffer().is_empty() {
+            return Ok(());
+        }
+        let mut printed = Ok(());
+        make_way(&mut || printed = shared.out.flush());
+        printed
+    }
+
     pub(crate) fn count_vanished(&self) {
         self.lock().totals.add_vanished();
     }

@@ -178,6 +178,16 @@ impl<'r> Watch<'r> {
         self.note_output(self.reporter.take(report, |print| self.progress.make_way(print)));
     }
 
+    /// Puts on disk what is remembered, when it is time.
+    fn keep(&self) {
+        self.selection.keep(|| {
+            let printed = self.reporter.flush(|print| self.progress.make_way(print));
+            let told = printed.is_ok();
+            self.note_output(printed);
+            told
+        });
+    }
+
     fn note_output(&self, printed: io::Result<()>) {
         if let Err(error) = printed {
             self.output_failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
@@ -187,44 +197,49 @@ impl<'r> Watch<'r> {
 
 impl Observer for Watch<'_> {
     fn verdict(&self, report: &FileReport<'_>) {
-        let (verdict, quarantine) = match report.verdict() {
+        let (verdict, status, quarantine) = match report.verdict() {
             FileVerdict::Sound { .. } => {
                 let findings = self.findings(report);
                 let status = if findings.is_empty() { "ok" } else { "finding" };
-                self.selection.remember(&report.file(), report.stamp(), status);
-                if findings.is_empty() && !self.reporter.tells_of_sound_frames() {
-                    self.progress.add_frame(false);
-                    return self.reporter.count_sound(report.bytes_read());
-                }
-                (Verdict::Sound { findings }, Quarantined::NotAsked)
+                (Verdict::Sound { findings }, status, Quarantined::NotAsked)
             }
             FileVerdict::Damaged(error) => {
-                self.selection.remember(&report.file(), report.stamp(), error.reason().as_str());
-                (Verdict::Damaged(error), self.quarantine(&report.path(), report, &error))
+                let quarantine = self.quarantine(&report.path(), report, &error);
+                (Verdict::Damaged(error), error.reason().as_str(), quarantine)
             }
             FileVerdict::Unreadable(error) => {
-                self.selection.remember(&report.file(), report.stamp(), "io_error");
-                (Verdict::Unreadable(error.to_string()), Quarantined::NotAsked)
+                (Verdict::Unreadable(error.to_string()), "io_error", Quarantined::NotAsked)
             }
             _ => return self.reporter.count_vanished(),
         };
-        self.tell(&Report {
-            path: report.path(),
-            offset: report.offset(),
-            verdict,
-            claims: report.claims().map(Claims::from),
-            bytes: report.bytes_read(),
-            changed_while_read: report.changed_while_read(),
-            quarantine,
-        });
+        if verdict.outcome() == Outcome::AllWell && !self.reporter.tells_of_sound_frames() {
+            self.progress.add_frame(false);
+            self.reporter.count_sound(report.bytes_read());
+        } else {
+            self.tell(&Report {
+                path: report.path(),
+                offset: report.offset(),
+                verdict,
+                claims: report.claims().map(Claims::from),
+                bytes: report.bytes_read(),
+                changed_while_read: report.changed_while_read(),
+                quarantine,
+            });
+        }
+        self.selection.remember(&report.file(), report.stamp(), status);
+        self.keep();
     }
 
     fn selects(&self, file: &FoundFile<'_>) -> bool {
-        self.selection.takes(file)
+        let takes = self.selection.takes(file);
+        self.keep();
+        takes
     }
 
     fn read(&self, bytes: u64) {
         self.progress.add_bytes(bytes);
+        // Large files can come to their ends long after others did.
+        self.keep();
     }
 
     fn stops(&self) -> bool {
