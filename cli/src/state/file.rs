@@ -65,9 +65,11 @@ pub(super) fn check(path: &Path) -> Result<(), Trouble> {
         return Err(Trouble::Other("is not a regular file".into()));
     }
     let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut start));
-    if read.is_err() || start.is_empty() {
-        return Ok(());
+    let file = File::options().read(true).write(true).open(path);
+    let read = file.and_then(|file| file.take(4096).read_to_end(&mut start));
+    read.map_err(|error| Trouble::Other(format!("cannot be read and written: {error}")))?;
+    if MAGIC.starts_with(&start) {
+        return if start.is_empty() { Ok(()) } else { Err(Trouble::Damage("cut short".into())) };
     }
     if start.starts_with(MAGIC) {
         let versions = start.get(VERSIONS).unwrap_or_default();
