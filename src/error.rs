@@ -210,6 +210,15 @@ impl Error {
         }
     }
 
+    /// Whether the reader's own cap on identities refused the frame, which says nothing about the frame: with a higher one
+    /// it may be sound. Only streams and scrubs have a cap.
+    pub const fn is_above_cap(&self) -> bool {
+        #[cfg(feature = "std")]
+        return matches!(self.detail, Detail::IdentityAboveCap { .. });
+        #[cfg(not(feature = "std"))]
+        false
+    }
+
     /// The trailer that the frame carries and the one that its payload has, for [`Reason::TrailerMismatch`].
     pub const fn trailers(&self) -> Option<Trailers> {
         match self.detail {

@@ -94,6 +94,10 @@ fn the_cap_on_the_identity_comes_before_reading_it() {
         error.to_string(),
         "identity_length at byte 10: found identity_len 290, expected at most 289, the cap for streams"
     );
+    let membrane_codec::ReadError::Frame(error) = error else { panic!("the source gave all that it was asked for") };
+    assert!(error.is_above_cap());
+    let too_short = FrameReader::new().open(&frame[..200]).expect_err("the identity does not fit");
+    assert!(matches!(too_short, membrane_codec::ReadError::Frame(error) if !error.is_above_cap()));
     assert_eq!(FrameReader::DEFAULT_MAX_IDENTITY_LEN, 1 << 20);
 }
 

@@ -4,16 +4,17 @@
 //! so it is never believed without need: every entry carries a seal over all of it that counts, one that does not hold is
 //! as good as none, and a database that is damaged is set aside and begun anew. The worst that a loss costs is work.
 
-use std::fs;
-use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+mod file;
+
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use membrane_codec::Sha256;
 use membrane_codec::scrub::FileStamp;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
+use self::file::{Trouble, set_aside};
 use crate::display::printable;
 use crate::outcome::{Failure, say};
 
@@ -114,15 +115,13 @@ impl State {
     /// Opens or creates the state at `path` and begins a run, or goes on with one that did not come to its end.
     pub(crate) fn open(path: &Path, checks: Checks, max_age: Option<Duration>) -> Result<Self, Failure> {
         let begun = match begin(path, max_age) {
-            Err(error) if is_damage(&error) => {
-                set_aside(path, &error).map_err(|error| Failure::trouble(path, error))?;
+            Err(Trouble::Damage(damage)) => {
+                set_aside(path, &damage).map_err(|error| Failure::trouble(path, error))?;
                 begin(path, max_age)
             }
             begun => begun,
         };
-        let (database, run) = begun
-            .map_err(|error| Failure::trouble(path, explain(&error)))?
-            .ok_or_else(|| Failure::trouble(path, "is a database of something else; name another file"))?;
+        let (database, run) = begun.map_err(|trouble| Failure::trouble(path, trouble.into_message()))?;
         let committed = Instant::now();
         Ok(Self { path: path.to_owned(), database, checks, run, uncommitted: 0, committed, failed: None })
     }
@@ -214,43 +213,41 @@ impl State {
         if self.failed.is_some() {
             return None;
         }
-        let problem = match act(&self.database, self.run) {
+        let problem = match act(&self.database, self.run).map_err(Trouble::from) {
             Ok(done) => return Some(done),
-            Err(error) if is_damage(&error) => match self.begin_anew(&error) {
+            Err(Trouble::Damage(damage)) => match self.begin_anew(&damage) {
                 Ok(()) => match act(&self.database, self.run) {
                     Ok(done) => return Some(done),
-                    Err(error) => explain(&error),
+                    Err(error) => Trouble::from(error).into_message(),
                 },
                 Err(failed) => failed,
             },
-            Err(error) => explain(&error),
+            Err(Trouble::Other(problem)) => problem,
         };
         say(format_args!("{}: {problem}; from here on nothing is remembered", printable(&self.path)));
         self.failed = Some(problem);
         None
     }
 
-    fn begin_anew(&mut self, error: &rusqlite::Error) -> Result<(), String> {
+    fn begin_anew(&mut self, damage: &str) -> Result<(), String> {
         // Closes the damaged one.
         self.database = Connection::open_in_memory().map_err(|error| error.to_string())?;
-        set_aside(&self.path, error).map_err(|error| error.to_string())?;
-        let begun = begin(&self.path, None).map_err(|error| explain(&error))?;
-        (self.database, self.run) = begun.ok_or("somebody else began another one")?;
+        set_aside(&self.path, damage).map_err(|error| error.to_string())?;
+        (self.database, self.run) = begin(&self.path, None).map_err(Trouble::into_message)?;
         Ok(())
     }
 }
 
-/// Opens the database for this program alone and begins a run, in a transaction; nothing for what is another's database.
-fn begin(path: &Path, max_age: Option<Duration>) -> rusqlite::Result<Option<(Connection, Run)>> {
+/// Opens the database for this program alone and begins a run, in a transaction.
+fn begin(path: &Path, max_age: Option<Duration>) -> Result<(Connection, Run), Trouble> {
+    file::check(path)?;
     let database = Connection::open(path)?;
-    let number = |pragma| database.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0));
-    let (application, version) = (number("application_id")?, number("user_version")?);
-    let is_new = application == 0 && version == 0 && number("page_count")? == 0;
-    if !is_new && (application, version) != (APPLICATION_ID, SCHEMA_VERSION) {
-        return Ok(None);
-    }
     // Another run would otherwise remember between the lines of this one.
     database.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    database.execute_batch("BEGIN EXCLUSIVE")?;
+    check_owner(&database)?;
+    // Until here nothing was written.
+    database.execute_batch("ROLLBACK")?;
     database.pragma_update(None, "journal_mode", "WAL")?;
     database.pragma_update(None, "synchronous", "NORMAL")?;
     database.pragma_update(None, "cache_size", -8192)?;
@@ -271,7 +268,23 @@ fn begin(path: &Path, max_age: Option<Duration>) -> rusqlite::Result<Option<(Con
     };
     database.execute_batch("COMMIT; BEGIN")?;
     let oldest = max_age.map(|age| now.saturating_sub(i64::try_from(age.as_nanos()).unwrap_or(i64::MAX)));
-    Ok(Some((database, Run { id, started, fresh_since: oldest.unwrap_or(started).min(started) })))
+    Ok((database, Run { id, started, fresh_since: oldest.unwrap_or(started).min(started) }))
+}
+
+/// Whether the database is a state or empty, as one is whose creation was cut short.
+fn check_owner(database: &Connection) -> Result<(), Trouble> {
+    let number = |pragma| database.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0));
+    let ids = (number("application_id")?, number("user_version")?);
+    let mut tables = database.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")?;
+    let tables: Vec<String> = tables.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let schema = SCHEMA.replace("IF NOT EXISTS ", "");
+    let are_ours = !tables.is_empty() && tables.iter().all(|table| schema.contains(table.as_str()));
+    match ids {
+        (APPLICATION_ID, SCHEMA_VERSION) => Ok(()),
+        (0, 0) if tables.is_empty() => Ok(()),
+        _ if are_ours => Err(Trouble::Damage("its header says that it is something else".into())),
+        _ => Err(Trouble::Other("is a database of something else; name another file".into())),
+    }
 }
 
 /// The last run, if it did not come to its end and can be believed: its number and when it started.
@@ -313,44 +326,6 @@ fn forget_unseen(database: &Connection, root: &Path, run: i64) -> rusqlite::Resu
     let mut forget =
         database.prepare("DELETE FROM files WHERE run <> ?1 AND (path = ?2 OR (path > ?3 AND path < ?4))")?;
     forget.execute(params![run, root.as_os_str().as_bytes(), below(b'/'), below(b'/' + 1)])?;
-    Ok(())
-}
-
-fn is_damage(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
-        // A table that is not what it was made to be.
-        || matches!(error, rusqlite::Error::SqliteFailure(error, Some(text)) if error.code == ErrorCode::Unknown && text.starts_with("no such"))
-}
-
-fn explain(error: &rusqlite::Error) -> String {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another run uses this state file".into(),
-        _ => error.to_string(),
-    }
-}
-
-/// Renames a damaged database and what belongs to it, to names that nothing has.
-fn set_aside(path: &Path, error: &rusqlite::Error) -> io::Result<()> {
-    let with = |suffix: &str| {
-        let mut name = path.as_os_str().to_owned().into_vec();
-        name.extend(suffix.as_bytes());
-        PathBuf::from(std::ffi::OsString::from_vec(name))
-    };
-    let free = |number: &u32| !with(&format!(".damaged-{number}")).exists();
-    let number = (1..).find(free).unwrap_or(u32::MAX);
-    let aside = with(&format!(".damaged-{number}"));
-    fs::rename(path, &aside)?;
-    for companion in ["-wal", "-shm"] {
-        match fs::rename(with(companion), with(&format!(".damaged-{number}{companion}"))) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    say(format_args!(
-        "{}: the state file is damaged ({error}); it is now {}, and a new one is begun: everything is verified",
-        printable(path),
-        printable(&aside)
-    ));
     Ok(())
 }
 

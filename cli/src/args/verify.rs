@@ -90,7 +90,7 @@ pub(crate) struct Checks {
     #[arg(long, value_name = "FILE")]
     pub(crate) manifest: Option<PathBuf>,
     /// Move damaged frames to this directory of the same file system, each with a note why. Not what could not be read,
-    /// nor frames of other versions
+    /// nor frames of other versions, nor what --max-identity-len refused
     #[arg(long, value_name = "DIR", conflicts_with = "all")]
     pub(crate) quarantine: Option<PathBuf>,
     #[command(flatten)]

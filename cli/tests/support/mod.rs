@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::time::{Duration, SystemTime};
 
 use assert_cmd::Command;
 use membrane_codec::{PayloadIdentity, canonicalize, sha256};
@@ -115,4 +116,136 @@ pub(crate) fn run_as_ordinary_user(arguments: &[&str], directory: &Path, closed:
     };
     fs::set_permissions(closed, rights).expect("it is ours");
     output.into()
+}
+
+/// Writes one frame for each payload, under its key in `directory`; written an hour ago, as a store's are. Their paths,
+/// from `directory` on.
+pub(crate) fn write_store(directory: &Path, payloads: impl IntoIterator<Item = Vec<u8>>) -> Vec<String> {
+    let write = |payload: Vec<u8>| {
+        let key = sha256(&payload).to_string();
+        let path = format!("store/{}/{key}.blob", &key[..2]);
+        let full = directory.join(&path);
+        fs::create_dir_all(full.parent().expect("a directory")).expect("it is ours");
+        fs::write(&full, frame_of(&payload)).expect("it can be written");
+        age(&full, Duration::from_secs(3600));
+        path
+    };
+    payloads.into_iter().map(write).collect()
+}
+
+/// Small payloads, all different.
+pub(crate) fn small_payloads(count: u32) -> impl Iterator<Item = Vec<u8>> {
+    (0..count).map(|number| format!("payload {number}").into_bytes())
+}
+
+/// Makes a file look as if it had been written so long ago.
+pub(crate) fn age(path: &Path, by: Duration) {
+    let file = fs::OpenOptions::new().write(true).open(path).expect("it opens");
+    file.set_modified(SystemTime::now() - by).expect("it is ours");
+}
+
+/// Changes a byte of the payload.
+pub(crate) fn damage(path: &Path) {
+    let mut frame = fs::read(path).expect("it is there");
+    let at = frame.len() - 9;
+    frame[at] ^= 1;
+    fs::write(path, frame).expect("it can be written");
+}
+
+/// The program at work. What it prints goes to files, so that it never waits for a reader.
+#[cfg(unix)]
+pub(crate) struct Running {
+    child: std::process::Child,
+    printed: TempDir,
+}
+
+#[cfg(unix)]
+impl Running {
+    pub(crate) fn start(arguments: &[&str], directory: &Path) -> Self {
+        let printed = tempfile::tempdir().expect("a temporary directory");
+        let create = |name| fs::File::create(printed.path().join(name)).expect("it can be created");
+        let mut command = std::process::Command::new(PROGRAM);
+        command.args(arguments).current_dir(directory).stdout(create("stdout")).stderr(create("stderr"));
+        let child = command.stdin(std::process::Stdio::null()).spawn().expect("it starts");
+        Self { child, printed }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What was printed up to now.
+    pub(crate) fn stdout(&self) -> String {
+        fs::read_to_string(self.printed.path().join("stdout")).expect("text")
+    }
+
+    pub(crate) fn stderr(&self) -> String {
+        fs::read_to_string(self.printed.path().join("stderr")).expect("text")
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("it is ours").is_some()
+    }
+
+    pub(crate) fn wait(mut self) -> Run {
+        let status = self.child.wait().expect("it ends").code();
+        Run { status, stdout: self.stdout(), stderr: self.stderr() }
+    }
+}
+
+/// The lines of `--json` that were printed to their end; of a run that was killed, too.
+pub(crate) fn whole_lines(stdout: &str) -> Vec<Value> {
+    let whole = stdout.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    whole.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
+}
+
+/// The paths of lines with this status.
+pub(crate) fn paths_with(lines: &[Value], status: &str) -> Vec<String> {
+    let with = lines.iter().filter(|line| line["status"] == status);
+    with.map(|line| line["path"].as_str().expect("a path").to_owned()).collect()
+}
+
+/// A file system of its own and of this size, which is gone when this is dropped.
+pub(crate) struct SmallDisk {
+    directory: TempDir,
+}
+
+impl SmallDisk {
+    /// Nothing where this may not be done: only the superuser mounts.
+    pub(crate) fn mount(bytes: u64) -> Option<Self> {
+        let directory = directory();
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={bytes},mode=755"), "tmpfs"]).arg(directory.path());
+        let mounted = mount.stderr(std::process::Stdio::null()).status().is_ok_and(|status| status.success());
+        if !mounted {
+            eprintln!("skipped: nothing can be mounted here");
+        }
+        mounted.then_some(Self { directory })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Leaves room for this many bytes.
+    pub(crate) fn fill_up_to(&self, room: u64) {
+        use std::io::Write;
+
+        let path = self.path().join("filler");
+        let mut filler = fs::File::create(&path).expect("it can be created");
+        while filler.write_all(&[0; 4096]).is_ok() {}
+        let len = filler.metadata().expect("it is there").len();
+        filler.set_len(len.saturating_sub(room)).expect("it can be cut");
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").args(["--lazy"]).arg(self.path()).status();
+    }
 }

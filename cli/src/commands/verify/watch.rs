@@ -154,6 +154,8 @@ impl<'r> Watch<'r> {
         match (self.quarantine, report.stamp()) {
             // A frame of another version may be whole, and can be converted.
             _ if matches!(error.reason(), Reason::OldVersion | Reason::SchemaVersion) => Quarantined::NotAsked,
+            // So may one with an identity of which this run would not read so much.
+            _ if error.is_above_cap() => Quarantined::NotAsked,
             (Some(_), _) if report.changed_while_read() => {
                 Quarantined::Failed("it was written to while it was read".into())
             }
