@@ -74,10 +74,10 @@ impl Manifest {
         self.position(key).map(|at| &self.entries[at])
     }
 
-    /// A file with this key was found.
-    pub(crate) fn mark_found(&self, key: Digest) {
+    /// A file with this key was found, or was not after all.
+    pub(crate) fn mark_found(&self, key: Digest, found: bool) {
         if let Some(at) = self.position(key) {
-            self.found[at].store(true, Ordering::Relaxed);
+            self.found[at].store(found, Ordering::Relaxed);
         }
     }
 

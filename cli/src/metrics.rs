@@ -7,6 +7,9 @@ use membrane_codec::Reason;
 
 use crate::report::Totals;
 
+/// What every metrics file begins with.
+pub(crate) const FIRST_BYTES: &str = "# HELP membrane_scrub_";
+
 /// The text of the metrics file. Everything is a gauge: each run says what it found.
 pub(crate) fn text(totals: &Totals, seconds: f64, ended: SystemTime) -> String {
     let mut text = Text(String::new());

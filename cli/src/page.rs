@@ -37,6 +37,10 @@ pub(crate) struct Record {
     pub(crate) verdicts: Vec<Tally>,
     /// Keys that a manifest lists and no file has.
     pub(crate) missing: u64,
+    /// Damaged files that were to go to quarantine and did not.
+    pub(crate) not_quarantined: u64,
+    /// Files that were not read again, being sound since an earlier run.
+    pub(crate) verified_before: u64,
     /// What `verify --json` prints last, inside its `summary`.
     pub(crate) summary: serde_json::Value,
     /// What failed, findings among it; in the order of the checks. Not what could not be read: that has no code.
@@ -174,6 +178,9 @@ impl Record {
         self.missing + failed.sum::<u64>()
     }
 }
+
+/// What every page begins with.
+pub(crate) const FIRST_BYTES: &str = "<!doctype html>\n<!-- membrane-codec verify -->\n";
 
 const TEMPLATE: &str = include_str!("page/template.html");
 const STYLE: &str = include_str!("page/style.css");

@@ -15,8 +15,8 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use crate::display::path_bytes;
-use crate::outcome::Failure;
+use crate::display::{path_bytes, printable};
+use crate::outcome::{Failure, say};
 use crate::output::{NewFile, directory_of, sync_directory};
 
 pub(crate) struct Quarantine {
@@ -83,15 +83,21 @@ impl Quarantine {
             }
             match rename(path, &target, stamp) {
                 Err(error) => {
-                    // A note on nothing.
-                    let _ = fs::remove_file(&beside);
-                    if error.kind() != io::ErrorKind::AlreadyExists {
+                    let is_taken = error.kind() == io::ErrorKind::AlreadyExists;
+                    if is_taken || fs::symlink_metadata(&target).is_err() {
+                        // A note on nothing, or on another's frame.
+                        let _ = fs::remove_file(&beside);
+                    }
+                    if !is_taken {
                         return Err(error);
                     }
                 }
                 Ok(()) => {
-                    sync_directory(&self.directory)?;
-                    sync_directory(directory_of(path))?;
+                    for directory in [&*self.directory, directory_of(path)] {
+                        if let Err(error) = sync_directory(directory) {
+                            say(format_args!("{}: moved, but not safely on disk: {error}", printable(directory)));
+                        }
+                    }
                     return Ok(target);
                 }
             }
@@ -119,8 +125,12 @@ fn rename(path: &Path, target: &Path, stamp: &FileStamp) -> io::Result<()> {
         Err(Errno::XDEV) => {
             Err(io::Error::other("the quarantine is on another file system; name a directory on this one"))
         }
+        Err(Errno::INVAL) => Err(io::Error::other("this file system cannot rename without replacing")),
         renamed => Ok(renamed?),
     };
     rename(path, target)?;
-    check_unchanged(target, stamp).or_else(|error| rename(target, path).and(Err(error)))
+    check_unchanged(target, stamp).map_err(|error| match rename(target, path) {
+        Ok(()) => error,
+        Err(_) => io::Error::other(format!("another file took its place, and now is {}", printable(target))),
+    })
 }

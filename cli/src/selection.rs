@@ -49,7 +49,7 @@ impl Selection {
     /// Whether a file is to be read. Takes note that it is there.
     pub(crate) fn takes(&self, file: &FoundFile<'_>) -> bool {
         if let (Some(manifest), Some(key)) = (&self.manifest, file.key()) {
-            manifest.mark_found(key);
+            manifest.mark_found(key, true);
         }
         match self.judge(file) {
             Judgement::Taken => true,
@@ -58,6 +58,13 @@ impl Selection {
                 self.verified_before.fetch_add(1, Ordering::Relaxed);
                 false
             }
+        }
+    }
+
+    /// A file that was found was gone when it was to be opened.
+    pub(crate) fn lost(&self, file: &FoundFile<'_>) {
+        if let (Some(manifest), Some(key)) = (&self.manifest, file.key()) {
+            manifest.mark_found(key, false);
         }
     }
 

@@ -88,8 +88,12 @@ impl One {
             Err(ReadError::Frame(error)) => error.reason() == Reason::TrailerMismatch,
             Err(_) => false,
         };
-        // What is wrong with the identity comes first in the order of the checks.
-        let verified = identity.map_err(ReadError::Frame).and(verified);
+        // What is wrong with the identity comes first in the order of the checks; but what follows a frame that could not
+        // be read to its end was not looked at, and that must be told.
+        let verified = match (identity, verified) {
+            (Err(error), Ok(_) | Err(ReadError::Frame(_))) => Err(ReadError::Frame(error)),
+            (_, verified) => verified,
+        };
         Self { verified, start: Some(start), is_whole }
     }
 }

@@ -8,6 +8,7 @@ use super::alone::Alone;
 use super::file::FrameFile;
 use super::observer::Observer;
 use super::pace::Pace;
+use super::queue::InFlight;
 use super::report::{FileReport, FileVerdict, FrameClaims};
 use super::tree::Entry;
 use super::window::{State, Window};
@@ -41,6 +42,7 @@ impl<O: Observer> Surroundings<'_, O> {
 pub(super) struct Job {
     entry: Entry,
     file: FrameFile,
+    _in_flight: InFlight,
     hasher: ManyHasher,
     frame: Option<FrameInFlight>,
     /// What of the file is in the buffer.
@@ -62,8 +64,16 @@ enum IdentityPlace {
 }
 
 impl Job {
-    pub(super) fn new(entry: Entry, file: FrameFile) -> Self {
-        Self { entry, file, hasher: ManyHasher::new(), frame: None, window: Window::default(), payload: 0..0 }
+    pub(super) fn new(entry: Entry, file: FrameFile, in_flight: InFlight) -> Self {
+        Self {
+            entry,
+            file,
+            _in_flight: in_flight,
+            hasher: ManyHasher::new(),
+            frame: None,
+            window: Window::default(),
+            payload: 0..0,
+        }
     }
 
     pub(super) fn hasher(&self) -> &ManyHasher {

@@ -26,20 +26,21 @@ const NAP: Duration = Duration::from_millis(50);
 const SOME_NAMES: usize = 256;
 
 pub(super) struct Queue<I> {
-    shared: Mutex<Shared<I>>,
+    shared: Mutex<Shared>,
+    /// Apart: to wait for the next one must not hold up those who have enough.
+    paths: Mutex<I>,
     changed: Condvar,
     /// How many threads wait for work.
     hungry: AtomicUsize,
     /// How many files are open, or about to be.
-    in_flight: AtomicUsize,
+    in_flight: Arc<AtomicUsize>,
     every_file: bool,
     follow_links: bool,
 }
 
-struct Shared<I> {
+struct Shared {
     /// The threads that are at work or wait for it.
     workers: usize,
-    paths: I,
     /// There is no other path.
     paths_are_done: bool,
     /// The last comes first.
@@ -71,6 +72,15 @@ impl Unlisted {
     }
 }
 
+/// A file that is counted among those in flight. To be dropped after the file is closed.
+pub(super) struct InFlight(Arc<AtomicUsize>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// What a thread gets to do.
 #[derive(Default)]
 pub(super) struct Supplies {
@@ -92,7 +102,6 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
     pub(super) fn new(paths: I, workers: usize, every_file: bool, follow_links: bool) -> Self {
         let shared = Shared {
             workers,
-            paths,
             paths_are_done: false,
             directories: Vec::new(),
             files: VecDeque::new(),
@@ -103,15 +112,16 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
         };
         Self {
             shared: Mutex::new(shared),
+            paths: Mutex::new(paths),
             changed: Condvar::new(),
             hungry: AtomicUsize::new(0),
-            in_flight: AtomicUsize::new(0),
+            in_flight: Arc::default(),
             every_file,
             follow_links,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shared<I>> {
+    fn lock(&self) -> MutexGuard<'_, Shared> {
         // A thread that panics ends the scrub; what the others still do is of no consequence.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -149,14 +159,10 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
         self.changed.notify_all();
     }
 
-    /// A file is about to be opened.
-    pub(super) fn begin_file(&self) {
+    /// Counts a file that is about to be opened, until what this returns is dropped.
+    pub(super) fn count_file(&self) -> InFlight {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// A file was closed, or not opened.
-    pub(super) fn end_file(&self) {
-        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        InFlight(Arc::clone(&self.in_flight))
     }
 
     /// Whether it is worth waiting for a file to be closed; `own` of those that are counted are the caller's and not open.
@@ -221,11 +227,21 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
                     }
                     Err(error) => supplies.troubles.push((directory.entry(), error)),
                 }
+                // Files in flight wait meanwhile.
+                if !idle {
+                    break;
+                }
             } else if !shared.paths_are_done {
-                match shared.paths.next().map(Entry::asked_for) {
-                    Some(Ok(entry)) => supplies.files.push(entry),
-                    Some(Err(trouble)) => supplies.troubles.push(trouble),
-                    None => shared.paths_are_done = true,
+                drop(shared);
+                let next = self.paths.try_lock().map(|mut paths| paths.next().map(Entry::asked_for));
+                shared = self.lock();
+                match next {
+                    Ok(Some(Ok(entry))) => supplies.files.push(entry),
+                    Ok(Some(Err(trouble))) => supplies.troubles.push(trouble),
+                    Ok(None) => shared.paths_are_done = true,
+                    // Another thread waits for it.
+                    Err(_) if idle && supplies.is_empty() => shared = self.wait(shared),
+                    Err(_) => break,
                 }
             } else if !idle || !supplies.is_empty() {
                 break;
@@ -237,7 +253,7 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
     }
 
     /// Waits until something changes, or some milliseconds. When all threads do, it is over.
-    fn wait<'s>(&'s self, mut shared: MutexGuard<'s, Shared<I>>) -> MutexGuard<'s, Shared<I>> {
+    fn wait<'s>(&'s self, mut shared: MutexGuard<'s, Shared>) -> MutexGuard<'s, Shared> {
         if self.hungry.fetch_add(1, Ordering::Relaxed) + 1 == shared.workers {
             shared.over = true;
             self.changed.notify_all();

@@ -198,7 +198,7 @@ impl Scrubber {
                     && let Ok(stamp) = file.stamp()
                 {
                     survey.files += 1;
-                    survey.bytes += stamp.len;
+                    survey.bytes = survey.bytes.saturating_add(stamp.len);
                 }
             }
         }

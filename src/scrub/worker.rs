@@ -131,7 +131,9 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
         loop {
             let free = slots.iter().filter(|slot| slot.job.is_none()).count();
             let idle = free == slots.len();
-            let supplies = self.queue.supply(free, idle, names, || self.stops());
+            // One that is read alone holds up those that were taken with it.
+            let wanted = if self.concatenated { free.min(1) } else { free };
+            let supplies = self.queue.supply(wanted, idle, names, || self.stops());
             let Supplies { files, jobs, troubles, mut out_of_files } = supplies;
             let nothing = files.is_empty() && jobs.is_empty() && troubles.is_empty() && !out_of_files;
             for (entry, error) in troubles {
@@ -173,7 +175,8 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
             }
             entry.is_selected = true;
         }
-        self.queue.begin_file();
+        // Before the file, so that it is dropped after it.
+        let in_flight = self.queue.count_file();
         let opened = FrameFile::open(&entry, follow_links, self.direct);
         let added = match opened {
             Ok(Opened::File(_)) if entry.was_asked_for() && !selected(&entry) => {
@@ -186,7 +189,7 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
                 self.counts.unfinished |= stopped;
                 return None;
             }
-            Ok(Opened::File(file)) => return Some(Job::new(entry, file)),
+            Ok(Opened::File(file)) => return Some(Job::new(entry, file, in_flight)),
             Ok(Opened::Directory(fd)) => self.queue.add_directory(fd, &entry),
             Err(error) => Err(error),
         };
@@ -198,7 +201,6 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
             Err(error) => self.not_opened(&entry, &error),
             Ok(()) => {}
         }
-        self.queue.end_file();
         None
     }
 
@@ -299,10 +301,10 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
 
     /// Tells the observer and frees the slot.
     fn decide(&mut self, slot: &mut Slot<'_>, decided: &Decided) {
+        self.counts.unfinished |= matches!(decided, Decided::Stopped);
         if let Some(job) = self.free(slot) {
             job.report(slot.buffer, decided, &self.surroundings);
             drop(job);
-            self.queue.end_file();
         }
     }
 

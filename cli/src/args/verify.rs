@@ -24,19 +24,20 @@ With --json, one object per line:
                the frame being sound; the exit status is 1
     offset   with --concatenated: where in the file the frame begins
     changed_while_read   true when a file that failed was written to meanwhile
-    quarantined   where --quarantine moved the file
+    quarantined, not_quarantined   where --quarantine moved the file, or why it stays
     path_bytes   the path in hexadecimal, only when it is not UTF-8
   with --manifest, {\"missing\", \"fingerprint\"}: a key of which no file was found
   and last {\"summary\": {\"frames\", \"ok\", \"schema_error\", \"corrupt_payload\", \"io_error\", \"bytes\"}}
     frames   every frame and path that got a line, unreadable ones among them
     bytes    what was read for the verdicts
     findings, missing, quarantined   how many, where that was asked for
+    not_quarantined   files that were to move and stay, when there are any: the exit status then is 2
     verified_before   files that --state passed over
     not_selected   files that --subset, --sample and --newer-than passed over
     vanished, passed_over   what directories held beside frames, when there was anything
     seed   the seed of --sample
     not_direct   files that --direct could not read past the page cache
-    interrupted   true when a signal ended the run before its end
+    interrupted   true when a signal, or a list of paths that broke off, ended the run before its end
 
 Exit status:
   0  all well

@@ -41,6 +41,11 @@ impl Headline {
             kinds.push("unreadable paths");
             sentences.push(format!("{} could not be read.", counted(unreadable, "path")));
         }
+        if record.not_quarantined > 0 {
+            kinds.push("files that could not be moved to quarantine");
+            sentences
+                .push(format!("{} could not be moved to quarantine.", counted(record.not_quarantined, "damaged file")));
+        }
         if record.interrupted {
             sentences.push("What the run did not reach is not in this report.".into());
         }
@@ -53,15 +58,21 @@ impl Headline {
             };
             sentences.insert(0, format!("{sound} sound: every check held."));
         }
-        if frames == 0 {
+        if frames == 0 && record.verified_before > 0 {
+            sentences.insert(
+                0,
+                format!("{} found sound by an earlier run; nothing else was there.", was_were(record.verified_before)),
+            );
+        } else if frames == 0 {
             sentences.insert(0, "Nothing was checked.".into());
         }
-        let mood = match (bad, frames == 0 || unreadable > 0 || record.interrupted) {
+        let nothing = frames + record.verified_before == 0;
+        let mood = match (bad, nothing || unreadable > 0 || record.interrupted) {
             (true, _) => "bad",
             (false, true) => "open",
             (false, false) => "well",
         };
-        Self { mood, title: title(&kinds, frames, record.interrupted), sentences }
+        Self { mood, title: title(&kinds, frames + record.verified_before, record.interrupted), sentences }
     }
 }
 
@@ -81,6 +92,11 @@ fn title(kinds: &[&str], frames: u64, interrupted: bool) -> String {
     };
     let mut characters = title.chars();
     characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
+}
+
+/// `3 files were`
+fn was_were(files: u64) -> String {
+    format!("{} {}", counted(files, "file"), if files == 1 { "was" } else { "were" })
 }
 
 /// `3 of 1,234 frames are`

@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anstream::{AutoStream, ColorChoice};
+use anstream::AutoStream;
 use membrane_codec::scrub::{FrameClaims, ScrubSummary};
 use membrane_codec::{Digest, Error, PayloadHash};
 
@@ -153,15 +153,17 @@ pub(crate) struct Reporter {
 }
 
 struct Shared {
-    out: BufWriter<AutoStream<io::Stdout>>,
+    out: BufWriter<Box<dyn Write + Send>>,
     totals: Totals,
 }
 
 impl Reporter {
     /// `totals` says what will be counted.
     pub(crate) fn new(args: &Reports, totals: Totals) -> Self {
-        let color = if args.json { ColorChoice::Never } else { ColorChoice::Auto };
-        let out = BufWriter::new(AutoStream::new(io::stdout(), color));
+        // What JSON holds goes out as it is.
+        let stdout: Box<dyn Write + Send> =
+            if args.json { Box::new(io::stdout()) } else { Box::new(AutoStream::auto(io::stdout())) };
+        let out = BufWriter::new(stdout);
         let manner = Manner { json: args.json, verbose: args.verbose, quiet: args.quiet };
         Self { manner, shared: Mutex::new(Shared { out, totals }) }
     }
@@ -225,18 +227,20 @@ impl Reporter {
         shared.out.write_all(line.as_bytes())
     }
 
-    /// Prints the summary.
-    pub(crate) fn finish(self, end: &End) -> io::Result<Totals> {
+    /// Prints the summary; what the run comes to, and whether it could be printed.
+    pub(crate) fn finish(self, end: &End) -> (Totals, io::Result<()>) {
         let Shared { mut out, mut totals } = self.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
         totals.end(end);
         let summary = match self.manner {
-            Manner { quiet: true, .. } => String::new(),
-            Manner { json: true, .. } => json::summary(&totals)?,
-            Manner { verbose, .. } => text::summary(&totals, end, verbose),
+            Manner { quiet: true, .. } => Ok(String::new()),
+            Manner { json: true, .. } => json::summary(&totals),
+            Manner { verbose, .. } => Ok(text::summary(&totals, end, verbose)),
         };
-        out.write_all(summary.as_bytes())?;
-        out.flush()?;
-        Ok(totals)
+        let printed = summary.map_err(io::Error::from).and_then(|summary| {
+            out.write_all(summary.as_bytes())?;
+            out.flush()
+        });
+        (totals, printed)
     }
 }
 

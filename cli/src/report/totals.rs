@@ -26,6 +26,9 @@ pub(crate) struct Totals {
     /// Present when it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) quarantined: Option<u64>,
+    /// Files that were to go to quarantine and did not.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) not_quarantined: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) verified_before: Option<u64>,
     #[serde(skip_serializing_if = "is_zero")]
@@ -52,9 +55,6 @@ pub(crate) struct Totals {
     pub(crate) reasons: BTreeMap<Reason, u64>,
     #[serde(skip)]
     pub(crate) finding_codes: BTreeMap<&'static str, u64>,
-    /// Files that were to go to quarantine and did not.
-    #[serde(skip)]
-    pub(crate) not_quarantined: u64,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -134,7 +134,7 @@ impl Totals {
 
     pub(super) fn end(&mut self, end: &End) {
         self.verified_before = end.verified_before;
-        self.not_selected = end.scrub.not_selected - end.verified_before.unwrap_or(0);
+        self.not_selected = end.scrub.not_selected.saturating_sub(end.verified_before.unwrap_or(0));
         self.passed_over = end.scrub.passed_over.into();
         self.seed = end.seed;
         self.not_direct = end.scrub.not_direct;

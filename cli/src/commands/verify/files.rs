@@ -64,6 +64,8 @@ pub(super) fn record(
         interrupted: totals.interrupted,
         verdicts,
         missing,
+        not_quarantined: totals.not_quarantined,
+        verified_before: totals.verified_before.unwrap_or(0),
         summary,
         reasons: reasons.chain(findings).chain(keys).collect(),
         rates,

@@ -3,7 +3,7 @@
 mod files;
 mod watch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 
@@ -47,11 +47,13 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
     interrupt::ask_first();
     let scrub = scrub(args, &watch, &progress, &list_trouble)?;
     let seconds = progress.elapsed().as_secs_f64();
-    let (reporter, mut listed) = watch.into_results()?;
-    let interrupted = scrub.stopped;
+    let (reporter, mut listed, mut output_failed) = watch.into_results();
+    let list_trouble = list_trouble.into_inner().ok().flatten();
+    let completed = !scrub.stopped && list_trouble.is_none();
     // Of what was not looked for nothing is missing.
-    for entry in selection.missing().filter(|_| !interrupted) {
-        reporter.take_missing(entry).map_err(Failure::stdout)?;
+    for entry in selection.missing().filter(|_| completed) {
+        let printed = reporter.take_missing(entry);
+        output_failed = output_failed.or(printed.err());
         listed.add(page::Failure::missing(entry.key));
     }
     let end = End {
@@ -59,28 +61,28 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
         verified_before: args.portion.state.as_ref().map(|_| selection.verified_before()),
         seed: selection.seed,
         seconds,
-        interrupted,
+        interrupted: !completed,
     };
-    let totals = reporter.finish(&end).map_err(Failure::stdout)?;
+    let (totals, printed) = reporter.finish(&end);
+    output_failed = output_failed.or(printed.err());
 
     // All of these are tried, whatever becomes of the others.
-    let mut troubles = Vec::new();
+    let mut troubles: Vec<_> = list_trouble.into_iter().collect();
     if let Some(path) = &args.reports.report {
-        let record = record(started, seconds, &totals, listed, progress.intervals())?;
-        troubles.extend(write_file(path, |file| page::write(&record, file)).err());
+        let record = record(started, seconds, &totals, listed, progress.intervals());
+        let written = record.and_then(|record| write_file(path, |file| page::write(&record, file)));
+        troubles.extend(written.err());
     }
     if let Some(path) = &args.reports.metrics {
         let text = metrics::text(&totals, seconds, std::time::SystemTime::now());
         troubles.extend(write_file(path, |file| std::io::Write::write_all(file, text.as_bytes())).err());
     }
-    let list_trouble = list_trouble.into_inner().ok().flatten();
-    let completed = !interrupted && list_trouble.is_none();
-    troubles.extend(list_trouble);
     let is_partial = selection.is_partial();
     if let Some(state) = selection.into_state() {
         let seen_all_of = if is_partial { &[][..] } else { &args.paths };
         troubles.extend(state.finish(completed, seen_all_of).err());
     }
+    troubles.extend(output_failed.map(Failure::stdout));
     let Some(last) = troubles.pop() else { return Ok(totals.outcome()) };
     for trouble in troubles {
         say(trouble);
@@ -112,7 +114,24 @@ fn check(args: &VerifyArgs) -> Result<(), Failure> {
             return Err(Failure::trouble(directory, "is no directory; create it first"));
         }
     }
-    Ok(())
+    check_is_ours(args.reports.report.as_deref(), page::FIRST_BYTES)?;
+    check_is_ours(args.reports.metrics.as_deref(), metrics::FIRST_BYTES)
+}
+
+/// A report takes the place of an earlier one, and of nothing else: a frame that a shell put there would be lost.
+fn check_is_ours(report: Option<&Path>, first_bytes: &str) -> Result<(), Failure> {
+    let Some(path) =
+        report.filter(|path| std::fs::metadata(path).is_ok_and(|there| there.is_file() && there.len() > 0))
+    else {
+        return Ok(());
+    };
+    let mut start = vec![0; first_bytes.len()];
+    let read = std::fs::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut start));
+    if read.is_ok() && start == first_bytes.as_bytes() {
+        Ok(())
+    } else {
+        Err(Failure::trouble(path, "exists and is no earlier report; it would be lost"))
+    }
 }
 
 fn scrub(
@@ -139,8 +158,8 @@ fn scrub(
     }
     thread::scope(|scope| {
         let shown = scope.spawn(|| progress.keep());
-        // How much there is, only where somebody waits for the end of it. A list on standard input comes once.
-        if progress.is_shown() && !args.files_from.as_deref().is_some_and(is_stdin) {
+        // How much there is, only where somebody waits for the end of it. What comes through a pipe comes once.
+        if progress.is_shown() && args.files_from.as_deref().is_none_or(can_be_read_twice) {
             let scrubber = scrubber.clone();
             scope.spawn(move || {
                 let counting = Counting { watch, over: || progress.is_over() };
@@ -153,9 +172,21 @@ fn scrub(
                 }
             });
         }
-        let summary = scrubber.run(paths, watch);
-        progress.end();
-        shown.thread().unpark();
-        Ok(summary)
+        let _end = EndProgress(progress, shown.thread());
+        Ok(scrubber.run(paths, watch))
     })
+}
+
+/// Ends what shows progress, whatever ends the run.
+struct EndProgress<'p>(&'p Progress, &'p thread::Thread);
+
+impl Drop for EndProgress<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+        self.1.unpark();
+    }
+}
+
+fn can_be_read_twice(list: &Path) -> bool {
+    !is_stdin(list) && std::fs::metadata(list).is_ok_and(|metadata| metadata.is_file())
 }

@@ -11,7 +11,7 @@ use crate::args::{Checks, VerifyArgs};
 use crate::display::path_bytes;
 use crate::input;
 use crate::interrupt;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::Outcome;
 use crate::page;
 use crate::progress::Progress;
 use crate::quarantine::Quarantine;
@@ -69,15 +69,11 @@ impl<'r> Watch<'r> {
         }
     }
 
-    /// What is left at the end: the reporter, and the failures for the page.
-    pub(super) fn into_results(self) -> Result<(Reporter, Listed), Failure> {
-        match self.output_failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(Failure::stdout(error)),
-            None => {
-                let listed = self.listed.unwrap_or_default().into_inner();
-                Ok((self.reporter, listed.unwrap_or_else(PoisonError::into_inner)))
-            }
-        }
+    /// What is left at the end: the reporter, the failures for the page, and why nothing could be printed any more.
+    pub(super) fn into_results(self) -> (Reporter, Listed, Option<io::Error>) {
+        let output_failed = self.output_failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let listed = self.listed.unwrap_or_default().into_inner().unwrap_or_else(PoisonError::into_inner);
+        (self.reporter, listed, output_failed)
     }
 
     /// Verifies one frame on standard input.
@@ -212,7 +208,11 @@ impl Observer for Watch<'_> {
             FileVerdict::Unreadable(error) => {
                 (Verdict::Unreadable(error.to_string()), "io_error", Quarantined::NotAsked)
             }
-            _ => return self.reporter.count_vanished(),
+            FileVerdict::Vanished => {
+                self.selection.lost(&report.file());
+                return self.reporter.count_vanished();
+            }
+            other => (Verdict::Unreadable(format!("{other:?}")), "io_error", Quarantined::NotAsked),
         };
         if verdict.outcome() == Outcome::AllWell && !self.reporter.tells_of_sound_frames() {
             self.progress.add_frame(false);
