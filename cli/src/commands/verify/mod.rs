@@ -49,8 +49,10 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
     let seconds = progress.elapsed().as_secs_f64();
     let (reporter, failures) = watch.into_results()?;
     let interrupted = scrub.stopped;
+    let list_trouble = list_trouble.into_inner().ok().flatten();
+    let completed = !interrupted && list_trouble.is_none();
     // Of what was not looked for nothing is missing.
-    if !interrupted {
+    if completed {
         reporter.take_missing(selection.missing()).map_err(Failure::stdout)?;
     }
     let end = End {
@@ -72,8 +74,6 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
         let text = metrics::text(&totals, seconds, std::time::SystemTime::now());
         troubles.extend(write_file(path, |file| std::io::Write::write_all(file, text.as_bytes())).err());
     }
-    let list_trouble = list_trouble.into_inner().ok().flatten();
-    let completed = !interrupted && list_trouble.is_none();
     troubles.extend(list_trouble);
     let is_partial = selection.is_partial();
     if let Some(state) = selection.into_state() {
