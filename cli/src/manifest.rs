@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use membrane_codec::{Digest, Sha256};
 use serde::Deserialize;
 
+use crate::display::quoted;
 use crate::outcome::Failure;
 
-/// No line of a manifest is longer; more is read of none.
+/// No line of a manifest is longer.
 const LINE_CAP: u64 = 1 << 20;
 
 pub(crate) struct Manifest {
@@ -39,6 +40,8 @@ struct Line {
     status: Option<String>,
     /// The last line of a run.
     summary: Option<serde::de::IgnoredAny>,
+    /// A key that a run did not find.
+    missing: Option<serde::de::IgnoredAny>,
 }
 
 impl Manifest {
@@ -51,6 +54,9 @@ impl Manifest {
             match got.map_err(|error| Failure::trouble(path, error))? {
                 0 => break,
                 _ => hasher.update(&line),
+            }
+            if line.len() as u64 == LINE_CAP {
+                return Err(Failure::trouble(path, format!("line {number} is longer than any line of a manifest")));
             }
             let entry = std::str::from_utf8(&line).map_err(|_| "is not UTF-8".to_owned()).and_then(parse);
             let entry = entry.map_err(|problem| Failure::trouble(path, format!("line {number} {problem}")))?;
@@ -100,7 +106,7 @@ fn parse(line: &str) -> Result<Option<Entry>, String> {
     }
     let (key, fingerprint) = if line.starts_with('{') {
         let line: Line = serde_json::from_str(line).map_err(|error| format!("is not JSON: {error}"))?;
-        if line.summary.is_some() || line.status.is_some_and(|status| status != "ok") {
+        if line.summary.is_some() || line.missing.is_some() || line.status.is_some_and(|status| status != "ok") {
             return Ok(None);
         }
         (line.key.or(line.payload_hash).ok_or("has neither key nor payload_hash")?, line.fingerprint)
@@ -112,7 +118,8 @@ fn parse(line: &str) -> Result<Option<Entry>, String> {
         }
         (key, fingerprint)
     };
-    let digest = |text: &str| text.parse::<Digest>().map_err(|error| format!("has {text:.80?}: {error}"));
+    let shown = |text: &str| quoted(&text.chars().take(80).collect::<String>());
+    let digest = |text: &str| text.parse::<Digest>().map_err(|error| format!("has {}: {error}", shown(text)));
     let fingerprint = fingerprint.as_deref().map(digest).transpose()?;
     Ok(Some(Entry { key: digest(&key)?, fingerprint }))
 }

@@ -85,7 +85,7 @@ pub(crate) fn json_lines(stdout: &str) -> (Vec<Value>, Value) {
     let mut lines: Vec<Value> =
         stdout.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
     let mut last = lines.pop().expect("there is a summary");
-    lines.sort_by_key(|line| (line["path"].as_str().map(str::to_owned), line["offset"].as_u64()));
+    lines.sort_by_key(|line| line["path"].as_str().map(|path| (path.to_owned(), line["offset"].as_u64())));
     (lines, last["summary"].take())
 }
 
