@@ -145,6 +145,37 @@ fn a_stop_when_all_is_done_is_none() {
 }
 
 #[test]
+fn a_stop_within_a_frame_that_is_read_alone_leaves_it_without_a_verdict() {
+    let directory = directory();
+    let mut identity = samples::identity_of(b"");
+    identity.model_id = "m".repeat(BUFFER_LEN + 1000);
+    let frame = membrane_codec::canonicalize(&identity, &noise(4 * BUFFER_LEN, 1)).expect("a frame");
+    let path = write(directory.path(), "a.blob", &frame);
+    let read = AtomicUsize::new(0);
+    let log = Log::new()
+        .after_read(|bytes| read.store(bytes as usize, Ordering::Relaxed))
+        .stops(|| read.load(Ordering::Relaxed) > BUFFER_LEN + 1000);
+    let summary = Scrubber::new().threads(1).run([path], &log);
+    assert_eq!((summary.stopped, log.count()), (true, 0));
+}
+
+#[test]
+fn files_that_hold_several_frames_keep_all_threads_busy() {
+    let directory = directory();
+    let frames = (0..20).flat_map(|number| samples::frame_of(&noise(2 * BUFFER_LEN, number))).collect::<Vec<_>>();
+    let paths: Vec<_> = (0..12).map(|number| write(directory.path(), &format!("{number}.blob"), &frames)).collect();
+    let threads = std::sync::Mutex::new(HashSet::new());
+    let log = Log::new().after_read(|_| {
+        threads.lock().expect("nobody panicked").insert(thread::current().id());
+    });
+    let summary = Scrubber::new().threads(2).concatenated(true).run(paths, &log);
+    assert!(!summary.stopped);
+    let told = log.told();
+    assert!(told.iter().all(is_sound));
+    assert_eq!((told.len(), threads.into_inner().expect("nobody panicked").len()), (12 * 20, 2));
+}
+
+#[test]
 fn a_stop_ends_the_wait_for_the_pace() {
     let directory = directory();
     let path = write(directory.path(), "a.blob", &samples::frame_of(&noise(4 * BUFFER_LEN, 1)));

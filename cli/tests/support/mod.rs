@@ -18,7 +18,15 @@ pub(crate) fn program() -> Command {
     Command::new(PROGRAM)
 }
 
+/// The program, which may open so many files at once.
+pub(crate) fn program_within(open_files: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n \"$1\" && shift && exec \"$@\"", "sh", open_files, PROGRAM]);
+    command
+}
+
 /// What a run gave: exit status, standard output, standard error.
+#[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) status: Option<i32>,
     pub(crate) stdout: String,
