@@ -16,7 +16,7 @@ use crate::input::is_stdin;
 use crate::interrupt;
 use crate::metrics;
 use crate::outcome::{Failure, Outcome, say};
-use crate::output::directory_of;
+use crate::output::{AtomicFile, directory_of, same_file};
 use crate::page;
 use crate::paths::PathList;
 use crate::progress::Progress;
@@ -105,11 +105,23 @@ fn check(args: &VerifyArgs) -> Result<(), Failure> {
         1 => {}
         _ => return Err(Failure::Trouble("standard input can be given once".into())),
     }
+    let state = args.portion.state.as_deref();
+    let inputs = args.paths.iter().chain(&args.files_from).chain(&args.checks.manifest).map(PathBuf::as_path);
+    let mut taken: Vec<_> = inputs.filter(|path| !is_stdin(path)).chain(state).collect();
     for path in args.reports.report.iter().chain(&args.reports.metrics) {
         let directory = directory_of(path);
         if !directory.is_dir() {
             return Err(Failure::trouble(directory, "is no directory; create it first"));
         }
+        if path.exists() && !path.is_file() {
+            return Err(Failure::trouble(path, "exists and is not a regular file"));
+        }
+        if taken.iter().any(|other| path == other || same_file(path, other)) {
+            return Err(Failure::trouble(path, "is named twice; what it holds would be lost"));
+        }
+        // Whether it can be written.
+        drop(AtomicFile::create(path).map_err(|error| Failure::trouble(path, error))?);
+        taken.push(path);
     }
     Ok(())
 }
