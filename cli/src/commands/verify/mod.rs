@@ -4,7 +4,6 @@ mod files;
 mod watch;
 
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::thread;
 
 use membrane_codec::scrub::{ScrubSummary, Scrubber};
@@ -18,7 +17,7 @@ use crate::metrics;
 use crate::outcome::{Failure, Outcome, say};
 use crate::output::{AtomicFile, directory_of, same_file};
 use crate::page;
-use crate::paths::PathList;
+use crate::paths::{ListEnd, PathList};
 use crate::progress::Progress;
 use crate::quarantine::Quarantine;
 use crate::report::{End, Reporter, Totals};
@@ -42,14 +41,14 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
     };
     let progress = Progress::new(args.reports.progress_every, args.reports.quiet);
     let watch = Watch::new(args, &selection, quarantine.as_ref(), Reporter::new(&args.reports, totals), &progress);
-    let list_trouble = Mutex::new(None);
+    let list_end = ListEnd::default();
 
     interrupt::ask_first();
-    let scrub = scrub(args, &watch, &progress, &list_trouble)?;
+    let scrub = scrub(args, &watch, &progress, &list_end)?;
     let seconds = progress.elapsed().as_secs_f64();
     let (reporter, failures) = watch.into_results()?;
-    let interrupted = scrub.stopped;
-    let list_trouble = list_trouble.into_inner().ok().flatten();
+    let interrupted = scrub.stopped || list_end.was_stopped();
+    let list_trouble = list_end.into_trouble();
     let completed = !interrupted && list_trouble.is_none();
     // Of what was not looked for nothing is missing.
     if completed {
@@ -130,7 +129,7 @@ fn scrub(
     args: &VerifyArgs,
     watch: &Watch<'_>,
     progress: &Progress,
-    list_trouble: &Mutex<Option<Failure>>,
+    list_end: &ListEnd,
 ) -> Result<ScrubSummary, Failure> {
     let mut scrubber = Scrubber::new()
         .direct(args.load.direct)
@@ -142,7 +141,7 @@ fn scrub(
     if let Some(threads) = args.load.threads {
         scrubber = scrubber.threads(threads.get());
     }
-    let list = |path: &PathBuf| PathList::open(path, args.null, list_trouble);
+    let list = |path: &PathBuf| PathList::open(path, args.null, list_end);
     let given = || args.paths.iter().filter(|path| !is_stdin(path)).cloned();
     let paths = given().chain(args.files_from.as_ref().map(list).transpose()?.into_iter().flatten());
     if args.paths.iter().any(|path| is_stdin(path)) {
@@ -155,7 +154,7 @@ fn scrub(
             let scrubber = scrubber.clone();
             scope.spawn(move || {
                 let counting = Counting { watch, over: || progress.is_over() };
-                let ignored = Mutex::new(None);
+                let ignored = ListEnd::default();
                 let list = |path: &PathBuf| PathList::open(path, args.null, &ignored).ok();
                 let paths = given().chain(args.files_from.as_ref().and_then(list).into_iter().flatten());
                 let whole = scrubber.survey(paths, &counting);
