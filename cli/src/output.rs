@@ -1,6 +1,5 @@
 //! Where results go: a file that appears whole or not at all, or standard output once all of it is known to be good.
 
-use std::error::Error;
 use std::fs::{self, File, Permissions};
 use std::io::{self, IsTerminal, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -89,7 +88,7 @@ fn open_stdout() -> io::Result<io::Stdout> {
 }
 
 /// Whether both are the same file, under whatever names.
-fn same_file(output: &Path, input: &Path) -> bool {
+pub(crate) fn same_file(output: &Path, input: &Path) -> bool {
     let input = if is_stdin(input) { Handle::stdin() } else { Handle::from_path(input) };
     matches!((Handle::from_path(output), input), (Ok(output), Ok(input)) if output == input)
 }
@@ -206,9 +205,8 @@ fn create_temporary(directory: &Path, permissions: Option<&Permissions>) -> io::
     });
     created.map_err(|error| {
         // tempfile adds the name that it tried, which tells nobody anything.
-        let cause = error.get_ref().and_then(Error::source).map(ToString::to_string);
-        match cause {
-            Some(cause) => io::Error::new(error.kind(), format!("its directory: {cause}")),
+        match error.to_string().split_once(" at path ") {
+            Some((cause, _)) => io::Error::new(error.kind(), format!("its directory: {cause}")),
             None => error,
         }
     })

@@ -4,7 +4,6 @@ mod files;
 mod watch;
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::thread;
 
 use membrane_codec::scrub::{ScrubSummary, Scrubber};
@@ -16,9 +15,9 @@ use crate::input::is_stdin;
 use crate::interrupt;
 use crate::metrics;
 use crate::outcome::{Failure, Outcome, say};
-use crate::output::directory_of;
+use crate::output::{AtomicFile, directory_of, same_file};
 use crate::page;
-use crate::paths::PathList;
+use crate::paths::{ListEnd, PathList};
 use crate::progress::Progress;
 use crate::quarantine::Quarantine;
 use crate::report::{End, Reporter, Totals};
@@ -42,14 +41,15 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
     };
     let progress = Progress::new(args.reports.progress_every, args.reports.quiet);
     let watch = Watch::new(args, &selection, quarantine.as_ref(), Reporter::new(&args.reports, totals), &progress);
-    let list_trouble = Mutex::new(None);
+    let list_end = ListEnd::default();
 
     interrupt::ask_first();
-    let scrub = scrub(args, &watch, &progress, &list_trouble)?;
+    let scrub = scrub(args, &watch, &progress, &list_end)?;
     let seconds = progress.elapsed().as_secs_f64();
     let (reporter, mut listed, mut output_failed) = watch.into_results();
-    let list_trouble = list_trouble.into_inner().ok().flatten();
-    let completed = !scrub.stopped && list_trouble.is_none();
+    let interrupted = scrub.stopped || list_end.was_stopped();
+    let list_trouble = list_end.into_trouble();
+    let completed = !interrupted && list_trouble.is_none();
     // Of what was not looked for nothing is missing.
     for entry in selection.missing().filter(|_| completed) {
         let printed = reporter.take_missing(entry);
@@ -108,11 +108,23 @@ fn check(args: &VerifyArgs) -> Result<(), Failure> {
         1 => {}
         _ => return Err(Failure::Trouble("standard input can be given once".into())),
     }
+    let state = args.portion.state.as_deref();
+    let inputs = args.paths.iter().chain(&args.files_from).chain(&args.checks.manifest).map(PathBuf::as_path);
+    let mut taken: Vec<_> = inputs.filter(|path| !is_stdin(path)).chain(state).collect();
     for path in args.reports.report.iter().chain(&args.reports.metrics) {
         let directory = directory_of(path);
         if !directory.is_dir() {
             return Err(Failure::trouble(directory, "is no directory; create it first"));
         }
+        if path.exists() && !path.is_file() {
+            return Err(Failure::trouble(path, "exists and is not a regular file"));
+        }
+        if taken.iter().any(|other| path == other || same_file(path, other)) {
+            return Err(Failure::trouble(path, "is named twice; what it holds would be lost"));
+        }
+        // Whether it can be written.
+        drop(AtomicFile::create(path).map_err(|error| Failure::trouble(path, error))?);
+        taken.push(path);
     }
     check_is_ours(args.reports.report.as_deref(), page::FIRST_BYTES)?;
     check_is_ours(args.reports.metrics.as_deref(), metrics::FIRST_BYTES)
@@ -138,7 +150,7 @@ fn scrub(
     args: &VerifyArgs,
     watch: &Watch<'_>,
     progress: &Progress,
-    list_trouble: &Mutex<Option<Failure>>,
+    list_end: &ListEnd,
 ) -> Result<ScrubSummary, Failure> {
     let mut scrubber = Scrubber::new()
         .direct(args.load.direct)
@@ -150,7 +162,7 @@ fn scrub(
     if let Some(threads) = args.load.threads {
         scrubber = scrubber.threads(threads.get());
     }
-    let list = |path: &PathBuf| PathList::open(path, args.null, list_trouble);
+    let list = |path: &PathBuf| PathList::open(path, args.null, list_end);
     let given = || args.paths.iter().filter(|path| !is_stdin(path)).cloned();
     let paths = given().chain(args.files_from.as_ref().map(list).transpose()?.into_iter().flatten());
     if args.paths.iter().any(|path| is_stdin(path)) {
@@ -163,7 +175,7 @@ fn scrub(
             let scrubber = scrubber.clone();
             scope.spawn(move || {
                 let counting = Counting { watch, over: || progress.is_over() };
-                let ignored = Mutex::new(None);
+                let ignored = ListEnd::default();
                 let list = |path: &PathBuf| PathList::open(path, args.null, &ignored).ok();
                 let paths = given().chain(args.files_from.as_ref().and_then(list).into_iter().flatten());
                 let whole = scrubber.survey(paths, &counting);
