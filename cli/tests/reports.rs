@@ -119,7 +119,10 @@ fn the_page_and_the_metrics_hold_the_numbers_of_the_json() {
     let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
     let failed: Vec<_> =
         lines.iter().filter(|line| line.get("path").is_some() && line.get("detail").is_some()).collect();
-    let mut listed: Vec<_> = record["failures"].as_array().expect("failures").iter().collect();
+    let failures = record["failures"].as_array().expect("failures");
+    let (missing, mut listed): (Vec<_>, Vec<_>) = failures.iter().partition(|failure| failure["status"] == "missing");
+    assert_eq!(missing.len(), summary["missing"].as_u64().expect("a number") as usize);
+    missing.iter().for_each(|_| *reasons.entry("missing".into()).or_default() += 1);
     listed.sort_by_key(|failure| failure["path"].as_str().map(str::to_owned));
     assert_eq!((listed.len(), &record["failures_left_out"]), (failed.len(), &json!(0)));
     for (failure, line) in listed.iter().zip(&failed) {
@@ -231,12 +234,15 @@ fn what_cannot_be_written_is_known_before_any_work() {
     assert_eq!(result.stderr, "membrane-codec: report.html: its directory: Permission denied (os error 13)\n");
 }
 
+/// A page of an earlier run, as far as this one looks at it.
+const YESTERDAY: &str = "<!doctype html>\n<!-- membrane-codec verify -->\nthe page of yesterday";
+
 #[test]
 fn on_a_full_disk_they_appear_whole_or_not_at_all() {
     let Some(disk) = SmallDisk::mount(1 << 20) else { return };
     let directory = troubled_store();
     let at = |name: &str| disk.path().join(name).to_str().expect("text").to_owned();
-    fs::write(at("old.html"), "the page of yesterday").expect("it can be written");
+    fs::write(at("old.html"), YESTERDAY).expect("it can be written");
     disk.fill_up_to(8192);
     let names = names_in(disk.path());
     for (report, others) in
@@ -250,7 +256,7 @@ fn on_a_full_disk_they_appear_whole_or_not_at_all() {
         assert_eq!(result.stderr, format!("membrane-codec: {}: No space left on device (os error 28)\n", at(report)));
         let (lines, summary) = json_lines(&result.stdout);
         assert_eq!((lines.len(), &summary["corrupt_payload"]), (30, &json!(5)), "the verdicts are told all the same");
-        assert_eq!(fs::read_to_string(at("old.html")).expect("it stays"), "the page of yesterday");
+        assert_eq!(fs::read_to_string(at("old.html")).expect("it stays"), YESTERDAY);
         // What has room is written, whatever became of the other.
         assert_eq!(
             metrics(&fs::read_to_string(at("scrub.prom")).expect("it is there"))["membrane_scrub_completed"],
