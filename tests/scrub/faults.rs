@@ -235,6 +235,7 @@ fn two_files() -> tempfile::TempDir {
 }
 
 #[test]
+#[cfg(not(portable_scrub))]
 #[cfg(target_os = "linux")]
 fn a_disk_that_fails_gives_no_verdict_on_its_file_and_the_scrub_goes_on() {
     let directory = two_files();
@@ -291,6 +292,7 @@ fn a_file_that_was_empty_when_it_was_opened_is_judged_by_what_is_read() {
     }
 }
 #[test]
+#[cfg(not(portable_scrub))]
 #[cfg(target_os = "linux")]
 fn reads_that_are_interrupted_refused_or_empty_change_no_verdict() {
     let directory = two_files();

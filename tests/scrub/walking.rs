@@ -414,6 +414,7 @@ fn scrub_and_print_verdicts() {
 }
 
 #[test]
+#[cfg(not(portable_scrub))]
 fn what_an_ordinary_user_may_not_read_is_unreadable() {
     let directory = directory();
     let root = directory.path();
