@@ -16,7 +16,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use crate::display::path_bytes;
+use crate::display::{path_bytes, printable};
 use crate::outcome::Failure;
 use crate::output::{NewFile, directory_of, sync_directory};
 
@@ -125,5 +125,9 @@ fn rename(path: &Path, target: &Path, stamp: &FileStamp) -> io::Result<()> {
         renamed => Ok(renamed?),
     };
     rename(path, target)?;
-    check_unchanged(target, stamp).or_else(|error| rename(target, path).and(Err(error)))
+    check_unchanged(target, stamp).or_else(|error| {
+        // What came in between and what came then are both somebody's: neither replaces the other.
+        let is_taken = |_| io::Error::other(format!("was replaced twice meanwhile; see {}", printable(target)));
+        rename(target, path).map_err(is_taken).and(Err(error))
+    })
 }
