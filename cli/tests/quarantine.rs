@@ -6,7 +6,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use support::{
     Running, SmallDisk, damage, directory, fixtures, frame_of, json_lines, names_in, run, run_as_ordinary_user,
-    small_payloads, write_store,
+    set_mode, small_payloads, write_store,
 };
 
 const VERIFY: [&str; 5] = ["verify", "store", "--json", "--quarantine", "aside"];
@@ -144,7 +144,8 @@ fn what_may_not_be_moved_stays() {
     write(&at("store/bad.blob"), &damaged_frame("payload"));
     write(&at("closed/file"), b"");
     fs::create_dir(at("aside")).expect("it is ours");
-    fs::set_permissions(at("aside"), fs::Permissions::from_mode(0o777)).expect("it is ours");
+    set_mode(&at("aside"), 0o777);
+    set_mode(&at("store"), 0o555);
     let result = run_as_ordinary_user(&VERIFY, directory.path(), &at("closed"));
     let (lines, summary) = json_lines(&result.stdout);
     assert_eq!((result.status, &summary["quarantined"]), (Some(2), &json!(0)));
@@ -153,9 +154,11 @@ fn what_may_not_be_moved_stays() {
     assert_eq!(names_in(&at("aside")), Vec::<String>::new());
 
     // Where the quarantine cannot be made, that is known at once.
-    let result = run_as_ordinary_user(&["verify", "store", "--quarantine", "new"], directory.path(), &at("closed"));
+    let arguments = ["verify", "store", "--quarantine", "store/new"];
+    let result = run_as_ordinary_user(&arguments, directory.path(), &at("closed"));
+    set_mode(&at("store"), 0o755);
     assert_eq!((result.status, result.stdout.as_str()), (Some(2), ""));
-    assert_eq!(result.stderr, "membrane-codec: new: Permission denied (os error 13)\n");
+    assert_eq!(result.stderr, "membrane-codec: store/new: Permission denied (os error 13)\n");
 }
 
 #[test]

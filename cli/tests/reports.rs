@@ -9,7 +9,9 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use support::{SmallDisk, damage, directory, fixtures, json_lines, names_in, run, small_payloads, write_store};
+use support::{
+    SmallDisk, damage, directory, fixtures, json_lines, names_in, run, set_mode, small_payloads, write_store,
+};
 
 /// The JSON inside a page.
 fn record(page: &Path) -> Value {
@@ -228,10 +230,11 @@ fn what_cannot_be_written_is_known_before_any_work() {
         assert_eq!(names_in(directory.path()), before, "{arguments:?}");
     }
     fs::write(directory.path().join("closed"), "").expect("it can be written");
-    let arguments = ["verify", "store", "--report", "report.html"];
+    set_mode(&directory.path().join("folder"), 0o555);
+    let arguments = ["verify", "store", "--report", "folder/report.html"];
     let result = support::run_as_ordinary_user(&arguments, directory.path(), &directory.path().join("closed"));
     assert_eq!((result.status, result.stdout.as_str()), (Some(2), ""));
-    assert_eq!(result.stderr, "membrane-codec: report.html: its directory: Permission denied (os error 13)\n");
+    assert_eq!(result.stderr, "membrane-codec: folder/report.html: its directory: Permission denied (os error 13)\n");
 }
 
 /// A page of an earlier run, as far as this one looks at it.
@@ -329,6 +332,8 @@ fn progress_on_a_terminal_is_drawn_and_cleared() {
         let command = format!("'{}' verify store --limit-rate 20K {more}", support::PROGRAM);
         let mut script = std::process::Command::new("script");
         script.args(["-qec", &command, "/dev/null"]).current_dir(directory.path()).stdin(std::process::Stdio::null());
+        // What a terminal can do is asked of this, which no log of a build has.
+        script.env("TERM", "xterm");
         let output = script.output().expect("it starts");
         assert_eq!(output.status.code(), Some(1));
         String::from_utf8(output.stdout).expect("text")

@@ -106,7 +106,7 @@ fn a_run_that_is_killed_goes_on_where_it_was() {
 fn killed_in_its_first_moments_it_leaves_a_state_that_can_be_used() {
     let directory = directory();
     write_store(directory.path(), small_payloads(3));
-    for micros in (0..24_000).step_by(400) {
+    for micros in (0..24_000).step_by(600) {
         let running = Running::start(&RESUME, directory.path());
         sleep(Duration::from_micros(micros));
         running.signal(Signal::KILL);
@@ -221,7 +221,7 @@ fn only_what_is_due_is_verified() {
 fn a_file_that_could_not_be_read_is_due_the_next_time() {
     let directory = directory();
     let paths = write_store(directory.path(), small_payloads(2));
-    fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("it is ours");
+    support::set_mode(directory.path(), 0o777);
     let verify = |more: &[&str]| {
         let arguments = [&RESUME[..], &[&paths[0]], more].concat();
         support::run_as_ordinary_user(&arguments[..], directory.path(), &directory.path().join(&paths[0]))

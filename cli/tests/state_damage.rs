@@ -12,7 +12,9 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::Connection;
 use serde_json::json;
-use support::{SmallDisk, damage, directory, json_lines, names_in, paths_with, run, small_payloads, write_store};
+use support::{
+    SmallDisk, damage, directory, json_lines, names_in, paths_with, run, set_mode, small_payloads, write_store,
+};
 use tempfile::TempDir;
 
 const FILES: u32 = 60;
@@ -280,10 +282,13 @@ fn a_state_that_may_not_be_written_is_refused_before_any_work() {
     write_store(directory.path(), small_payloads(2));
     let at = |name: &str| directory.path().join(name);
     fs::create_dir(at("closed")).expect("it is ours");
+    fs::create_dir(at("locked")).expect("it is ours");
+    set_mode(&at("locked"), 0o555);
     assert_eq!(run(&["verify", "store", "--state", "theirs"], directory.path()).status, Some(0));
+    set_mode(&at("theirs"), 0o444);
     for (state, problem) in [
         ("closed/state", "unable to open database file: closed/state"),
-        ("state", "unable to open database file: state"),
+        ("locked/state", "unable to open database file: locked/state"),
         ("no/such/state", "unable to open database file: no/such/state"),
         ("theirs", "cannot be read and written: Permission denied (os error 13)"),
     ] {
@@ -292,7 +297,7 @@ fn a_state_that_may_not_be_written_is_refused_before_any_work() {
         assert_eq!((result.status, result.stdout.as_str()), (Some(2), ""), "{state}");
         assert_eq!(result.stderr, format!("membrane-codec: {state}: {problem}\n"));
     }
-    assert_eq!(names_in(directory.path()), ["closed", "program", "store", "theirs"]);
+    assert_eq!(names_in(directory.path()), ["closed", "locked", "program", "store", "theirs"]);
 }
 
 #[test]

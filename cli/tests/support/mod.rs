@@ -146,6 +146,11 @@ pub(crate) fn small_payloads(count: u32) -> impl Iterator<Item = Vec<u8>> {
     (0..count).map(|number| format!("payload {number}").into_bytes())
 }
 
+#[cfg(unix)]
+pub(crate) fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).expect("it is ours");
+}
+
 /// Makes a file look as if it had been written so long ago.
 pub(crate) fn age(path: &Path, by: Duration) {
     let file = fs::OpenOptions::new().write(true).open(path).expect("it opens");
