@@ -16,11 +16,7 @@ use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::display::{path_bytes, printable};
-<<<<<<< HEAD
 use crate::outcome::{Failure, say};
-=======
-use crate::outcome::Failure;
->>>>>>> clitests
 use crate::output::{NewFile, directory_of, sync_directory};
 
 pub(crate) struct Quarantine {
@@ -133,15 +129,9 @@ fn rename(path: &Path, target: &Path, stamp: &FileStamp) -> io::Result<()> {
         renamed => Ok(renamed?),
     };
     rename(path, target)?;
-<<<<<<< HEAD
     check_unchanged(target, stamp).map_err(|error| match rename(target, path) {
         Ok(()) => error,
-        Err(_) => io::Error::other(format!("another file took its place, and now is {}", printable(target))),
-=======
-    check_unchanged(target, stamp).or_else(|error| {
         // What came in between and what came then are both somebody's: neither replaces the other.
-        let is_taken = |_| io::Error::other(format!("was replaced twice meanwhile; see {}", printable(target)));
-        rename(target, path).map_err(is_taken).and(Err(error))
->>>>>>> clitests
+        Err(_) => io::Error::other(format!("was replaced twice meanwhile; see {}", printable(target))),
     })
 }
