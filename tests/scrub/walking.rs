@@ -454,7 +454,8 @@ fn what_an_ordinary_user_may_not_read_is_unreadable() {
         "a.blob sound",
         "b.blob PermissionDenied",
         "closed PermissionDenied",
-        "listed/d.blob PermissionDenied",
+        // Other systems than Linux may refuse the list already.
+        if cfg!(portable_scrub) { "listed PermissionDenied" } else { "listed/d.blob PermissionDenied" },
         "closed PermissionDenied",
         // Two of them can be looked at.
         "2 files",
