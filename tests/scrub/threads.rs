@@ -56,10 +56,13 @@ fn files_that_are_not_selected_are_counted_and_not_read() {
         // Found in a directory, and asked for.
         for paths in [vec![directory.path().to_owned()], paths.clone()] {
             let log = Log::new().selects(|file| file.stem().to_str().is_some_and(|stem| stem.ends_with('3')));
-            let summary = Scrubber::new().threads(threads).run(paths, &log);
+            let summary = Scrubber::new().threads(threads).run(paths.clone(), &log);
             assert_eq!((summary.not_selected, log.count(), summary.stopped), (90, 10, false));
+            let survey = Scrubber::new().survey(paths, &log);
             let told = log.told();
             assert!(names(&told).iter().all(|name| name.ends_with("3.blob")));
+            let bytes = told.iter().filter_map(|told| told.stamp).map(|stamp| stamp.len).sum();
+            assert_eq!((survey.files, survey.bytes, survey.stopped), (10, bytes, false));
         }
     }
 }
