@@ -140,6 +140,20 @@ fn links_are_followed_once_to_each_directory() {
 }
 
 #[test]
+fn each_of_many_directories_is_visited_when_links_are_followed() {
+    let directory = directory();
+    for number in 0..100 {
+        write(directory.path(), &format!("{number:02}/a.blob"), &frame());
+        symlink(format!("{number:02}"), directory.path().join(format!("link {number:02}"))).expect("room");
+    }
+    for scrubber in one_and_two_threads() {
+        let (summary, told) = scrub(&scrubber.follow_links(true), directory.path());
+        assert_eq!((told.len(), summary.passed_over), (100, passed_over(0, 0, 100, 0)));
+        assert!(told.iter().all(is_sound));
+    }
+}
+
+#[test]
 fn paths_that_are_asked_for_may_be_links() {
     let directory = links();
     let at = |name: &str| directory.path().join(name);
