@@ -87,7 +87,7 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
             self.settle(&mut slots);
             self.share(&mut slots);
         }
-        self.counts.unfinished = slots.iter().any(|slot| slot.job.is_some());
+        self.counts.unfinished |= slots.iter().any(|slot| slot.job.is_some());
         self.counts
     }
 
@@ -249,6 +249,7 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
     /// Tells the observer and frees the slot.
     fn decide(&mut self, slot: &mut Slot<'_>, decided: &Decided) {
         if let Some(job) = slot.job.take() {
+            self.counts.unfinished |= matches!(decided, Decided::Stopped);
             self.counts.not_direct += u64::from(self.direct && !job.is_direct());
             job.report(slot.buffer, decided, &self.surroundings);
             drop(job);

@@ -162,6 +162,21 @@ fn a_stop_ends_the_wait_for_the_pace() {
     }
 }
 
+#[test]
+fn a_stop_is_heard_within_a_frame_with_a_long_identity() {
+    let directory = directory();
+    let mut identity = samples::identity_of(b"");
+    identity.model_id = "x".repeat(300_000);
+    let frame = membrane_codec::canonicalize(&identity, &noise(20 * BUFFER_LEN, 1)).expect("a small frame");
+    let path = write(directory.path(), "a.blob", &frame);
+    let stop = AtomicBool::new(false);
+    let log = Log::new()
+        .after_read(|bytes| stop.store(bytes >= 4 * BUFFER_LEN as u64, Ordering::Relaxed))
+        .stops(|| stop.load(Ordering::Relaxed));
+    let summary = Scrubber::new().threads(1).run([path], &log);
+    assert_eq!((summary.stopped, log.count(), log.read()), (true, 0, 4 * BUFFER_LEN as u64));
+}
+
 /// What the observer of a scrub panics in.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Method {
