@@ -4,6 +4,8 @@
 
 mod samples;
 
+#[path = "scrub/absent.rs"]
+mod absent;
 #[path = "scrub/agreement.rs"]
 mod agreement;
 #[path = "scrub/faults.rs"]

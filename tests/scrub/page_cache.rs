@@ -88,7 +88,8 @@ fn files_that_were_cached_stay_cached() {
     let paths = files(directory.path());
     for path in &paths {
         let Some(_) = cached_pages(path) else { return };
-        cache(path, std::iter::once(0..fs::metadata(path).expect("it is there").len() as usize));
+        let all = 0..fs::metadata(path).expect("it is there").len() as usize;
+        cache(path, std::iter::once(all));
     }
     scrub_soundly(&Scrubber::new().threads(2), &paths);
     for path in &paths {

