@@ -268,7 +268,7 @@ fn begin(path: &Path, max_age: Option<Duration>) -> Result<(Connection, Run), Tr
     };
     database.execute_batch("COMMIT; BEGIN")?;
     let oldest = max_age.map(|age| now.saturating_sub(i64::try_from(age.as_nanos()).unwrap_or(i64::MAX)));
-    Ok((database, Run { id, started, fresh_since: oldest.unwrap_or(started).min(started) }))
+    Ok((database, Run { id, started, fresh_since: oldest.unwrap_or(started) }))
 }
 
 /// Whether the database is a state or empty, as one is whose creation was cut short.
