@@ -22,8 +22,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let root = argument.map_or_else(std::env::temp_dir, PathBuf::from).join("membrane-codec-bench-scrub");
     fs::create_dir(&root).map_err(|error| format!("{}: {error}", root.display()))?;
     let measured = measure(&root);
-    fs::remove_dir_all(&root)?;
-    measured
+    let removed = fs::remove_dir_all(&root);
+    measured.and(Ok(removed?))
 }
 
 fn measure(root: &Path) -> Result<(), Box<dyn Error>> {
@@ -46,6 +46,7 @@ fn measure(root: &Path) -> Result<(), Box<dyn Error>> {
     println!(
         "| files | | seconds | GB/s | to openssl | to cat | peak MiB |\n| --- | --- | --- | --- | --- | --- | --- |"
     );
+    let mut ratios = Vec::new();
     for files in [&large, &flat, &store] {
         let mut rows = vec![
             Row::new("`cat`, over xargs"),
@@ -82,7 +83,13 @@ fn measure(root: &Path) -> Result<(), Box<dyn Error>> {
                 row.peak_kib.map_or(String::new(), |kib| (kib / 1024).to_string()),
             );
         }
+        let (one, two) = (rows[2].median(), rows[3].median());
+        ratios.push(format!("{}: two threads to one {:.2}", files.name(), one / two));
+        ratios.extend(
+            rows.get(4).map(|memory| format!("{}: one thread to memory {:.2}", files.name(), memory.median() / one)),
+        );
     }
+    ratios.iter().for_each(|ratio| println!("\n{ratio}"));
     Ok(())
 }
 

@@ -3,7 +3,17 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use anstyle::{AnsiColor, Style};
+
 use crate::input::is_stdin;
+
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// A status in a column of its own.
+pub(crate) fn painted(status: &str, style: Style) -> String {
+    format!("{style}{status:<15}{style:#}")
+}
 
 /// A path on one line, as it is where that is safe. File names in a store can be anybody's: one that holds quotes,
 /// backslashes or what would not show is quoted and escaped, and what is not UTF-8 is replaced.

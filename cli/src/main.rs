@@ -7,7 +7,6 @@ mod commands;
 mod display;
 mod input;
 mod interrupt;
-mod key;
 mod manifest;
 mod metrics;
 mod outcome;

@@ -79,13 +79,29 @@ fn a_list_that_does_not_come_holds_nothing_up() {
 }
 
 #[test]
-fn the_second_signal_ends_it_at_once() {
+fn who_waits_for_standard_input_ends_by_the_first_signal() {
     let directory = directory();
-    // A frame on standard input that does not come.
     let mut command = Command::new(support::PROGRAM);
     command.args(["verify", "-"]).current_dir(directory.path());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
     sleep(Duration::from_millis(300));
+    assert!(child.try_wait().expect("it is ours").is_none());
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    let asked = Instant::now();
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.signal(), Some(Signal::INT.as_raw()));
+    assert!(asked.elapsed() < Duration::from_secs(1));
+}
+
+#[test]
+fn the_second_signal_ends_it_at_once() {
+    let directory = directory();
+    write_store(directory.path(), small_payloads(1000));
+    // Its output goes into a pipe that nobody empties.
+    let mut command = Command::new(support::PROGRAM);
+    command.args(["verify", "store", "--json"]).current_dir(directory.path());
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+    sleep(Duration::from_millis(500));
     for _ in 0..2 {
         assert!(child.try_wait().expect("it is ours").is_none());
         kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");

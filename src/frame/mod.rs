@@ -30,7 +30,7 @@ pub use self::layout::FrameHeader;
 pub(crate) use self::opening::{Opening, open_start};
 pub use self::owned::OwnedFrame;
 #[cfg(all(unix, feature = "scrub"))]
-pub(crate) use self::pieces::{Remainder, parse_identity};
+pub(crate) use self::pieces::Remainder;
 #[cfg(feature = "std")]
 pub use self::reader::{FrameReader, FrameStream, ReadError};
 #[cfg(feature = "std")]
@@ -39,5 +39,7 @@ pub use self::scan::{Refusal, Scan, ScanEvent, scan};
 pub(crate) use self::verified::UnverifiedFrame;
 pub use self::verified::{Finding, Findings, VerifiedFrame, Verifier, parse_canonical};
 pub use self::view::Frame;
+#[cfg(all(unix, feature = "scrub"))]
+pub(crate) use self::view::parse_identity;
 #[cfg(feature = "std")]
 pub use self::writer::FrameWriter;

@@ -6,12 +6,6 @@ use super::layout;
 use crate::digest::Digest;
 use crate::error::Error;
 use crate::format::{HEADER_LEN, PAYLOAD_LEN_LEN, TRAILER_LEN};
-use crate::identity::IdentityView;
-
-/// Rows 7 and 8.
-pub(crate) fn parse_identity(json: &[u8]) -> Result<IdentityView<'_>, Error> {
-    IdentityView::parse(json).map_err(|error| error.shifted(HEADER_LEN as u64))
-}
 
 /// What comes after payload_len: payload, trailer, and nothing more.
 #[derive(Debug)]

@@ -7,8 +7,9 @@ use std::fmt;
 use std::io::{self, Read, Write};
 
 use super::layout::{self, FrameHeader};
-use super::pieces::{Remainder, parse_identity};
+use super::pieces::Remainder;
 use super::verified::{Findings, Verifier};
+use super::view::parse_identity;
 use crate::digest::{Digest, Sha256};
 use crate::error::Error;
 use crate::format::{HEADER_LEN, PAYLOAD_LEN_LEN, TRAILER_LEN};

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
+use super::view::parse_identity;
 use super::{Frame, layout};
 use crate::digest::{Digest, sha256};
 use crate::error::Error;
-use crate::format::HEADER_LEN;
 use crate::identity::{IdentityView, PayloadHash};
 
 /// Reads and verifies exactly one frame (specification, section 3): every check of the contract, in its order.
@@ -62,7 +62,7 @@ pub(crate) struct UnverifiedFrame<'a> {
 impl<'a> UnverifiedFrame<'a> {
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let head = layout::parse_head(bytes)?;
-        let identity = parse_identity(&head)?;
+        let identity = parse_identity(head.identity)?;
         let body = head.parse_body()?;
         head.check_nothing_follows(&body)?;
         Ok(Self { frame: Frame::from_parts(&head, &body), identity })
@@ -71,7 +71,7 @@ impl<'a> UnverifiedFrame<'a> {
     /// As [`UnverifiedFrame::parse`], except that bytes after the frame are no error: without row 10.
     pub(super) fn parse_prefix(bytes: &'a [u8]) -> Result<Self, Error> {
         let head = layout::parse_head(bytes)?;
-        let identity = parse_identity(&head)?;
+        let identity = parse_identity(head.identity)?;
         let body = head.parse_body()?;
         Ok(Self { frame: Frame::from_parts(&head, &body), identity })
     }
@@ -89,11 +89,6 @@ impl<'a> UnverifiedFrame<'a> {
         self.frame.check_trailer(payload_digest)?;
         Ok(VerifiedFrame { frame: self.frame, identity: self.identity, payload_digest })
     }
-}
-
-/// Rows 7 and 8.
-pub(super) fn parse_identity<'a>(head: &layout::Head<'a>) -> Result<IdentityView<'a>, Error> {
-    IdentityView::parse(head.identity).map_err(|error| error.shifted(HEADER_LEN as u64))
 }
 
 /// A frame that passed every check of the contract. Only what verifies makes one: [`parse_canonical`], [`Verifier`] and

@@ -8,6 +8,11 @@ use crate::error::Error;
 use crate::format::{HEADER_LEN, OVERHEAD_LEN, PAYLOAD_LEN_LEN, TRAILER_LEN};
 use crate::identity::IdentityView;
 
+/// Rows 7 and 8, with offsets from the frame's start.
+pub(crate) fn parse_identity(json: &[u8]) -> Result<IdentityView<'_>, Error> {
+    IdentityView::parse(json).map_err(|error| error.shifted(HEADER_LEN as u64))
+}
+
 /// A v5 frame in a byte buffer: its structure is sound; its identity and payload are **not** checked until
 /// [`Frame::identity`] and [`Frame::verify`] are called. [`parse_canonical`](crate::parse_canonical) calls them all.
 ///
@@ -108,7 +113,7 @@ impl<'a> Frame<'a> {
     /// [`Reason::IdentityJson`](crate::Reason::IdentityJson) or
     /// [`Reason::IdentityField`](crate::Reason::IdentityField); offsets count from the start of the frame.
     pub fn identity(&self) -> Result<IdentityView<'a>, Error> {
-        IdentityView::parse(self.identity).map_err(|error| error.shifted(HEADER_LEN as u64))
+        parse_identity(self.identity)
     }
 
     /// Hashes the payload and compares the trailer: row 11 of the contract. Returns the payload's SHA-256.

@@ -41,4 +41,4 @@ pub use self::observer::Observer;
 pub use self::portion::{PortionError, Sample, Subset};
 pub use self::report::{FileReport, FileVerdict, FrameClaims, PassedOver, ScrubSummary, Survey};
 pub use self::scrubber::Scrubber;
-pub use self::tree::{FileStamp, FoundFile};
+pub use self::tree::{FileStamp, FoundFile, key_of};

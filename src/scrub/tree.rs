@@ -147,7 +147,7 @@ impl<'a> FoundFile<'a> {
 
     /// The key under which a store holds it, by its name `{key}.blob`; `None` when that is no key.
     pub fn key(&self) -> Option<Digest> {
-        self.stem().to_str()?.parse().ok()
+        key_of(Path::new(OsStr::from_bytes(self.entry.name().to_bytes())))
     }
 
     /// Its length and the time of its last change. Costs a system call.
@@ -158,6 +158,12 @@ impl<'a> FoundFile<'a> {
         let follow = self.follow_links || self.entry.was_asked_for();
         platform::look_at(self.entry.base(), self.entry.name(), follow).map(|stat| FileStamp::new(&stat))
     }
+}
+
+/// The key under which a store holds the file at `path`, by its name `{key}.blob`; `None` when that is no key. Looks at the
+/// name alone, whatever its extension.
+pub fn key_of(path: &Path) -> Option<Digest> {
+    path.file_stem()?.to_str()?.parse().ok()
 }
 
 impl std::fmt::Debug for FoundFile<'_> {

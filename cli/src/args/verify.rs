@@ -1,6 +1,6 @@
 //! What can be asked of `verify`.
 
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -127,10 +127,10 @@ pub(crate) struct Portion {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct Load {
-    /// Threads that read and hash; as many as there are cores by default, with --direct four times as many. Spinning
+    /// Threads that read and hash, 1 to 1024; as many as there are cores by default, with --direct four times as many. Spinning
     /// disks want 1
-    #[arg(short = 'j', long, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
     /// Read at most so many bytes per second, such as 200M (M is a million, Mi 1048576)
     #[arg(long, value_name = "BYTES", value_parser = rate)]
     pub(crate) limit_rate: Option<NonZeroU64>,

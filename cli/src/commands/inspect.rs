@@ -6,6 +6,7 @@ mod text;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use membrane_codec::scrub::key_of;
 use membrane_codec::{
     Digest, Error, Findings, FrameHeader, HEADER_LEN, IdentityView, PayloadIdentity, ReadError, Verifier,
 };
@@ -14,7 +15,6 @@ use serde::Serialize;
 use crate::args::InspectArgs;
 use crate::display::{hex, path_bytes, printable};
 use crate::input::Input;
-use crate::key::key_of;
 use crate::outcome::{Failure, Outcome};
 
 pub(crate) fn run(args: &InspectArgs) -> Result<Outcome, Failure> {

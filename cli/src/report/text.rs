@@ -2,21 +2,12 @@
 
 use std::fmt::Write;
 
-use anstyle::{AnsiColor, Style};
 use indicatif::HumanBytes;
 use membrane_codec::Reason;
 
 use super::{End, Finding, Quarantined, Report, Totals, Verdict};
-use crate::display::{count, printable};
+use crate::display::{BAD, GOOD, count, painted, printable};
 use crate::manifest::Entry;
-
-const GOOD: Style = AnsiColor::Green.on_default();
-const BAD: Style = AnsiColor::Red.on_default().bold();
-
-/// A status in a column of its own.
-fn painted(status: &str, style: Style) -> String {
-    format!("{style}{status:<15}{style:#}")
-}
 
 pub(super) fn line(report: &Report) -> String {
     let mut place = printable(&report.path);

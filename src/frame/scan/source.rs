@@ -9,7 +9,7 @@ use super::{Course, Ground, MagicFinder, Passed, Refusal, ScanEvent, Then, leadi
 use crate::digest::Digest;
 use crate::error::Error;
 use crate::format::{HEADER_LEN, MAGIC, OVERHEAD_LEN};
-use crate::frame::verified::parse_identity;
+use crate::frame::view::parse_identity;
 use crate::frame::{FrameReader, ReadError, VerifiedFrame, layout, parse_canonical};
 use crate::identity::PayloadIdentity;
 
@@ -272,7 +272,7 @@ impl<R: Read + Seek> Ground for Source<R> {
 /// Rows 1-9 for a source of `source_len` bytes that starts with `start`: the length of its frame.
 fn claimed_len(start: &[u8], source_len: u64) -> Result<u64, Error> {
     let head = layout::parse_head_of(start, source_len)?;
-    parse_identity(&head)?;
+    parse_identity(head.identity)?;
     head.frame_len()
 }
 

@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::time::Instant;
 
 use anstream::{AutoStream, ColorChoice};
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use indicatif::HumanBytes;
 use membrane_codec::{Refusal, StoredFrame};
 use serde::Serialize;
 
-use crate::display::count;
+use crate::display::{BAD, GOOD, count, painted};
 use crate::outcome::Outcome;
 
 /// So many places that are no frames are printed for each gap; a hostile one can have millions.
@@ -233,14 +233,6 @@ impl Reporter {
         }
         Ok(())
     }
-}
-
-const GOOD: Style = AnsiColor::Green.on_default();
-const BAD: Style = AnsiColor::Red.on_default().bold();
-
-/// A status in a column of its own.
-fn painted(status: &str, style: Style) -> String {
-    format!("{style}{status:<15}{style:#}")
 }
 
 #[derive(Serialize)]

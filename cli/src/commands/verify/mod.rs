@@ -43,7 +43,6 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
     let watch = Watch::new(args, &selection, quarantine.as_ref(), Reporter::new(&args.reports, totals), &progress);
     let list_end = ListEnd::default();
 
-    interrupt::ask_first();
     let scrub = scrub(args, &watch, &progress, &list_end)?;
     let seconds = progress.elapsed().as_secs_f64();
     let (reporter, mut listed, mut output_failed) = watch.into_results();
@@ -160,7 +159,7 @@ fn scrub(
         .limit_rate(args.load.limit_rate)
         .max_identity_len(args.checks.limits.max_identity_len);
     if let Some(threads) = args.load.threads {
-        scrubber = scrubber.threads(threads.get());
+        scrubber = scrubber.threads(threads.into());
     }
     let list = |path: &PathBuf| PathList::open(path, args.null, list_end);
     let given = || args.paths.iter().filter(|path| !is_stdin(path)).cloned();
@@ -168,12 +167,15 @@ fn scrub(
     if args.paths.iter().any(|path| is_stdin(path)) {
         watch.verify_stdin(args.checks.limits.reader());
     }
+    // Not before: who waits for standard input ends by the first signal.
+    interrupt::ask_first();
     thread::scope(|scope| {
-        let shown = scope.spawn(|| progress.keep());
+        // Where threads are scarce the run goes on unshown.
+        let shown = thread::Builder::new().spawn_scoped(scope, || progress.keep()).ok();
         // How much there is, only where somebody waits for the end of it. What comes through a pipe comes once.
         if progress.is_shown() && args.files_from.as_deref().is_none_or(can_be_read_twice) {
             let scrubber = scrubber.clone();
-            scope.spawn(move || {
+            let _ = thread::Builder::new().spawn_scoped(scope, move || {
                 let counting = Counting { watch, over: || progress.is_over() };
                 let ignored = ListEnd::default();
                 let list = |path: &PathBuf| PathList::open(path, args.null, &ignored).ok();
@@ -184,18 +186,18 @@ fn scrub(
                 }
             });
         }
-        let _end = EndProgress(progress, shown.thread());
+        let _end = EndProgress(progress, shown.as_ref().map(|shown| shown.thread()));
         Ok(scrubber.run(paths, watch))
     })
 }
 
 /// Ends what shows progress, whatever ends the run.
-struct EndProgress<'p>(&'p Progress, &'p thread::Thread);
+struct EndProgress<'p>(&'p Progress, Option<&'p thread::Thread>);
 
 impl Drop for EndProgress<'_> {
     fn drop(&mut self) {
         self.0.end();
-        self.1.unpark();
+        self.1.iter().for_each(|shown| shown.unpark());
     }
 }
 
