@@ -82,6 +82,12 @@ impl<'a> FileReport<'a> {
         self.offset
     }
 
+    /// Whether files may lie there that the scrub therefore did not come upon: it could not open or list a directory, or a
+    /// path of which nobody knows that it is none. Whoever misses a file cannot say then that it is not there.
+    pub fn may_hide_files(&self) -> bool {
+        matches!(self.verdict, FileVerdict::Unreadable(_)) && self.stamp.is_none() && self.entry.may_be_directory()
+    }
+
     /// How many bytes were read for this verdict.
     pub const fn bytes_read(&self) -> u64 {
         self.bytes_read
