@@ -7,17 +7,9 @@ mod commands;
 mod display;
 mod input;
 mod interrupt;
-mod manifest;
-mod metrics;
 mod outcome;
 mod output;
-mod page;
-mod paths;
 mod progress;
-mod quarantine;
-mod report;
-mod selection;
-mod state;
 
 use std::process::ExitCode;
 

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use membrane_codec::scrub::Survey;
+use serde::Serialize;
 
 use crate::display::count;
 use crate::outcome::say;
-use crate::page::Interval;
 
 /// How often the terminal is drawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -149,6 +149,16 @@ impl Progress {
         };
         format!("{done}, {}/s{left}, {}", HumanBytes(rate as u64), count(failures, "failure"))
     }
+}
+
+/// What was done since the interval before, or since the start.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Interval {
+    /// Its end, from the start of the run.
+    pub(crate) seconds: f64,
+    pub(crate) bytes: u64,
+    pub(crate) frames: u64,
+    pub(crate) failures: u64,
 }
 
 /// What was done over time, in intervals that grow with the run.

@@ -1,6 +1,14 @@
 //! `membrane-codec verify`
 
 mod files;
+mod manifest;
+mod metrics;
+mod page;
+mod paths;
+mod quarantine;
+mod report;
+mod selection;
+mod state;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -9,19 +17,17 @@ use std::thread;
 use membrane_codec::scrub::{ScrubSummary, Scrubber};
 
 use self::files::{record, write_file};
+use self::paths::{ListEnd, PathList};
+use self::quarantine::Quarantine;
+use self::report::{End, Reporter, Totals};
+use self::selection::Selection;
 use self::watch::{Counting, Watch};
 use crate::args::VerifyArgs;
 use crate::input::is_stdin;
 use crate::interrupt;
-use crate::metrics;
 use crate::outcome::{Failure, Outcome, say};
 use crate::output::{AtomicFile, directory_of, same_file};
-use crate::page;
-use crate::paths::{ListEnd, PathList};
 use crate::progress::Progress;
-use crate::quarantine::Quarantine;
-use crate::report::{End, Reporter, Totals};
-use crate::selection::Selection;
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
     check(args)?;

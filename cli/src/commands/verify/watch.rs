@@ -7,16 +7,16 @@ use std::sync::{Mutex, PoisonError};
 use membrane_codec::scrub::{FileReport, FileVerdict, FoundFile, Observer};
 use membrane_codec::{Error, FrameReader, FrameStream, ReadError, Reason, Verifier};
 
+use super::page;
+use super::quarantine::Quarantine;
+use super::report::{Claims, Finding, Quarantined, Report, Reporter, Verdict};
+use super::selection::Selection;
 use crate::args::{Checks, VerifyArgs};
 use crate::display::path_bytes;
 use crate::input;
 use crate::interrupt;
 use crate::outcome::Outcome;
-use crate::page;
 use crate::progress::Progress;
-use crate::quarantine::Quarantine;
-use crate::report::{Claims, Finding, Quarantined, Report, Reporter, Verdict};
-use crate::selection::Selection;
 
 /// The failures that a page lists; who has more needs a program to read them.
 const MOST_LISTED: usize = 10_000;

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::{Quarantined, Report, Totals, Verdict};
+use super::{Entry, Quarantined, Report, Totals, Verdict};
 use crate::display::path_bytes;
-use crate::manifest::Entry;
 
 /// One frame.
 #[derive(Serialize)]

@@ -5,9 +5,8 @@ use std::fmt::Write;
 use indicatif::HumanBytes;
 use membrane_codec::Reason;
 
-use super::{End, Finding, Quarantined, Report, Totals, Verdict};
+use super::{End, Entry, Finding, Quarantined, Report, Totals, Verdict};
 use crate::display::{BAD, GOOD, count, painted, printable};
-use crate::manifest::Entry;
 
 pub(super) fn line(report: &Report) -> String {
     let mut place = printable(&report.path);

@@ -7,10 +7,10 @@ use std::time::SystemTime;
 use membrane_codec::Digest;
 use membrane_codec::scrub::{FileStamp, FoundFile, Sample, Subset};
 
+use super::manifest::{Entry, Manifest};
+use super::state::{Checks, State};
 use crate::args::VerifyArgs;
-use crate::manifest::{Entry, Manifest};
 use crate::outcome::Failure;
-use crate::state::{Checks, State};
 
 pub(crate) struct Selection {
     subset: Option<Subset>,

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use membrane_codec::Reason;
 
-use crate::report::Totals;
+use super::report::Totals;
 
 /// What every metrics file begins with.
 pub(crate) const FIRST_BYTES: &str = "# HELP membrane_scrub_";

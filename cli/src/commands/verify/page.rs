@@ -21,6 +21,7 @@ use serde::Serialize;
 
 use self::escape::{Html, ScriptJson};
 use self::headline::Headline;
+use crate::progress::Interval;
 
 /// A whole run. The page holds it as JSON too, in the element `record`, for programs.
 #[derive(Debug, Serialize)]
@@ -109,16 +110,6 @@ pub(crate) struct Reason {
     pub(crate) status: Status,
     pub(crate) frames: u64,
     pub(crate) advice: &'static str,
-}
-
-/// What was done since the interval before, or since the start.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Interval {
-    /// Its end, from the start of the run.
-    pub(crate) seconds: f64,
-    pub(crate) bytes: u64,
-    pub(crate) frames: u64,
-    pub(crate) failures: u64,
 }
 
 /// A frame that failed, or a path that could not be read.

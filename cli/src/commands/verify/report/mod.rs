@@ -12,8 +12,8 @@ use anstream::AutoStream;
 use membrane_codec::scrub::{FrameClaims, ScrubSummary};
 use membrane_codec::{Digest, Error, PayloadHash};
 
+use super::manifest::Entry;
 use crate::args::Reports;
-use crate::manifest::Entry;
 use crate::outcome::Outcome;
 
 pub(crate) use self::text::notes;
