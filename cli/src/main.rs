@@ -7,6 +7,7 @@ mod commands;
 mod display;
 mod input;
 mod interrupt;
+mod json;
 mod outcome;
 mod output;
 mod progress;
@@ -18,6 +19,7 @@ use clap::Parser;
 use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
+    interrupt::let_large_writes_fail();
     let outcome = match Cli::parse().command {
         Command::Verify(args) => commands::verify::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),

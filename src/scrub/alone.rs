@@ -5,8 +5,8 @@ use std::io::{self, BufRead, Read};
 use super::buffers::Buffers;
 use super::file::FrameFile;
 use super::observer::Observer;
-use super::window::Window;
 use super::surroundings::Surroundings;
+use super::window::Window;
 
 pub(super) struct Alone<'a, 's, O: ?Sized> {
     file: &'a mut FrameFile,

@@ -104,7 +104,11 @@ impl Job {
     }
 
     /// Reads the frame's start; where what follows payload_len begins in the piece.
-    fn open<O: Observer + ?Sized>(&mut self, piece: &[u8], surroundings: &Surroundings<'_, O>) -> Result<usize, Decided> {
+    fn open<O: Observer + ?Sized>(
+        &mut self,
+        piece: &[u8],
+        surroundings: &Surroundings<'_, O>,
+    ) -> Result<usize, Decided> {
         let cap = surroundings.max_identity_len;
         let known_len = self.file.known_len();
         let opening = open_start(piece, self.window.is_at_end(), known_len, cap)?;
@@ -191,7 +195,12 @@ impl Job {
     }
 
     /// Tells what was decided before all had come, or without the others.
-    pub(super) fn report<O: Observer + ?Sized>(&self, buffer: &[u8], decided: &Decided, surroundings: &Surroundings<'_, O>) {
+    pub(super) fn report<O: Observer + ?Sized>(
+        &self,
+        buffer: &[u8],
+        decided: &Decided,
+        surroundings: &Surroundings<'_, O>,
+    ) {
         let verdict = match decided {
             Decided::Sound(payload_digest) => FileVerdict::Sound { payload_digest: *payload_digest },
             Decided::Damaged(error) => FileVerdict::Damaged(*error),

@@ -66,13 +66,8 @@ impl Entry {
     /// # Errors
     /// When it holds a NUL, which no path can; with an entry that shows it.
     pub(super) fn asked_for(path: PathBuf) -> Result<Self, (Self, io::Error)> {
-        let entry = |name| Self {
-            directory: None,
-            name,
-            was_asked_for: true,
-            is_listed_file: false,
-            is_selected: false,
-        };
+        let entry =
+            |name| Self { directory: None, name, was_asked_for: true, is_listed_file: false, is_selected: false };
         CString::new(path.into_os_string().into_vec()).map(entry).map_err(|error| {
             let shown = error.into_vec().into_iter().map(|byte| if byte == 0 { b'?' } else { byte });
             let error = io::Error::new(io::ErrorKind::InvalidInput, "a path cannot hold a NUL (shown as ?)");

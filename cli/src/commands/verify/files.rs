@@ -65,6 +65,7 @@ pub(super) fn record(
         interrupted: totals.interrupted,
         verdicts,
         missing,
+        not_judged: totals.not_judged,
         not_quarantined: totals.not_quarantined,
         verified_before: totals.verified_before.unwrap_or(0),
         summary,

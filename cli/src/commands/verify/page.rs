@@ -38,6 +38,8 @@ pub(crate) struct Record {
     pub(crate) verdicts: Vec<Tally>,
     /// Keys that a manifest lists and no file has.
     pub(crate) missing: u64,
+    /// Such keys in a run that could not look everywhere.
+    pub(crate) not_judged: u64,
     /// Damaged files that were to go to quarantine and did not.
     pub(crate) not_quarantined: u64,
     /// Files that were not read again, being sound since an earlier run.
@@ -161,6 +163,19 @@ impl Record {
     /// Over the statuses that exclude each other.
     fn sum(&self, number: impl Fn(&Tally) -> u64) -> u64 {
         self.verdicts.iter().filter(|tally| tally.status != Status::Finding).map(number).sum()
+    }
+
+    /// Bytes per second, of the samples that the chart shows: so it is never above the highest of them. Without samples, of
+    /// the totals.
+    fn mean_rate(&self) -> f64 {
+        let steps = charts::steps(&self.rates);
+        match steps.last() {
+            Some(last) => {
+                let bytes = steps.iter().map(|step| step.interval.bytes).sum();
+                figures::per_second(bytes, last.interval.seconds)
+            }
+            None => figures::per_second(self.bytes(), self.seconds),
+        }
     }
 
     /// Frames that failed in any way or are missing, listed or not.

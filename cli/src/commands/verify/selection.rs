@@ -49,7 +49,7 @@ impl Selection {
     /// Whether a file is to be read. Takes note that it is there.
     pub(crate) fn takes(&self, file: &FoundFile<'_>) -> bool {
         if let (Some(manifest), Some(key)) = (&self.manifest, file.key()) {
-            manifest.mark_found(key, true);
+            manifest.found(key);
         }
         match self.judge(file) {
             Judgement::Taken => true,
@@ -64,7 +64,7 @@ impl Selection {
     /// A file that was found was gone when it was to be opened.
     pub(crate) fn lost(&self, file: &FoundFile<'_>) {
         if let (Some(manifest), Some(key)) = (&self.manifest, file.key()) {
-            manifest.mark_found(key, false);
+            manifest.lost(key);
         }
     }
 

@@ -16,7 +16,7 @@ use super::manifest::Entry;
 use crate::args::Reports;
 use crate::outcome::Outcome;
 
-pub(crate) use self::text::notes;
+pub(crate) use self::text::{notes, nothing_to_verify};
 pub(crate) use self::totals::Totals;
 
 /// One frame and what was found.
@@ -249,6 +249,7 @@ pub(crate) struct End {
     pub(crate) scrub: ScrubSummary,
     pub(crate) verified_before: Option<u64>,
     pub(crate) seed: Option<u64>,
+    pub(crate) not_judged: u64,
     pub(crate) seconds: f64,
     pub(crate) interrupted: bool,
 }
