@@ -313,25 +313,14 @@ fn a_damaged_file_that_is_named_twice_is_moved_and_told_once() {
         fs::rename(at("aside/one.blob.damaged"), at("store/one.blob")).expect("it is there");
         fs::remove_file(at("aside/one.blob.damaged.json")).expect("it is there");
     }
-    // One after the other, so that the second is not there any more.
-    let result: support::Run = support::program_within("7")
-        .args([
-            "verify",
-            "--json",
-            "--quarantine",
-            "aside",
-            "-j",
-            "1",
-            "store/one.blob",
-            "store/one.blob",
-            "store/link",
-        ])
-        .current_dir(directory.path())
-        .output()
-        .expect("it starts")
-        .into();
+    // Far from one another, so that the second is not there any more when it is to be opened.
+    write(&at("sound.blob"), &frame_of(b"payload"));
+    let paths = [&["store/one.blob"][..], &["sound.blob"; 40], &["store/one.blob"]].concat();
+    let arguments = [&["verify", "--json", "--quarantine", "aside", "-j", "1"][..], &paths].concat();
+    let result = run(&arguments, directory.path());
     let (_, summary) = json_lines(&result.stdout);
-    assert_eq!((result.status, &summary["frames"], &summary["quarantined"]), (Some(1), &json!(1), &json!(1)));
+    assert_eq!((result.status, &summary["frames"], &summary["quarantined"]), (Some(1), &json!(41), &json!(1)));
+    assert_eq!(result.stderr, "membrane-codec: store/one.blob: named again; this run has moved it to quarantine\n");
     // In another run it is a path that is not there.
     let result = run(&[&VERIFY[..], &["store/one.blob"]].concat(), directory.path());
     assert_eq!((result.status, &json_lines(&result.stdout).1["io_error"]), (Some(2), &json!(1)));

@@ -48,7 +48,9 @@ impl Selection {
 
     /// Whether a file is to be read. Takes note that it is there.
     pub(crate) fn takes(&self, file: &FoundFile<'_>) -> bool {
-        if let (Some(manifest), Some(key)) = (&self.manifest, file.key()) {
+        if let Some(manifest) = &self.manifest
+            && let Some(key) = file.key()
+        {
             manifest.found(key);
         }
         match self.judge(file) {
@@ -63,7 +65,9 @@ impl Selection {
 
     /// A file that was found was gone when it was to be opened.
     pub(crate) fn lost(&self, file: &FoundFile<'_>) {
-        if let (Some(manifest), Some(key)) = (&self.manifest, file.key()) {
+        if let Some(manifest) = &self.manifest
+            && let Some(key) = file.key()
+        {
             manifest.lost(key);
         }
     }
