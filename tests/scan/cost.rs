@@ -1,6 +1,6 @@
 //! How much is read, hashed and held for it.
 
-use std::io::{self, Read};
+use std::io;
 
 use allocation_counter::measure;
 use membrane_codec::{Refusal, ScanEvent, scan};
