@@ -152,24 +152,40 @@ fn a_disk_is_searched_and_never_written() {
         eprintln!("skipped: no ext4 or no loop device here");
         return;
     };
-    let mounted = done(Command::new("mount").arg(&device).arg(at("disk"))).is_some();
+    // Mounted is a device that lies on that one, as a partition or an encrypted volume does.
+    let upper = done(Command::new("losetup").args(["-f", "--show", &device]));
+    let mounted = upper.as_ref().is_some_and(|upper| done(Command::new("mount").arg(upper).arg(at("disk"))).is_some());
     if mounted {
         fs::write(at("disk/frame"), frame_of(&[7; 100_000])).expect("it can be written");
         assert!(done(&mut Command::new("sync")).is_some());
         fs::remove_file(at("disk/frame")).expect("it is ours");
     }
-    let refused = run(&["salvage", &device, "-o", "disk/saved"], directory.path());
+    let on = [upper.as_deref().unwrap_or_default(), &device, "image"];
+    let refused = on.map(|searched| run(&["salvage", searched, "-o", "disk/new/saved"], directory.path()));
     let names = names_in(&at("disk"));
     let searched = run(&["salvage", &device, "-o", "saved", "--json"], directory.path());
+    // A file system in memory lies on no device, or on any for all that can be told.
+    let unknown = SmallDisk::mount(1 << 20).map(|memory| {
+        run(&["salvage", &device, "-q", "-o", memory.path().to_str().expect("text")], directory.path()).stderr
+    });
     let _ = Command::new("umount").arg(at("disk")).status();
-    let _ = Command::new("losetup").args(["-d", &device]).status();
+    for device in upper.iter().chain([&device]) {
+        let _ = Command::new("losetup").args(["-d", device]).status();
+    }
     if !mounted {
         eprintln!("skipped: may not mount a disk here");
         return;
     }
-    let message = "membrane-codec: disk/saved: lies on the device that is searched; name one on another disk\n";
-    assert_eq!((refused.status, refused.stderr.as_str()), (Some(2), message));
+    let message = "membrane-codec: disk/new/saved: lies on the device that is searched; name one on another disk\n";
+    for refused in refused {
+        assert_eq!((refused.status, refused.stderr.as_str()), (Some(2), message));
+    }
     assert_eq!(names, ["lost+found"]);
+    if let Some(said) = unknown {
+        let warning = ": whether it lies on the device that is searched cannot be told; if so, stop: writing there destroys \
+                       what is looked for\n";
+        assert!(said.ends_with(warning), "{said}");
+    }
     // What was deleted is still there.
     assert_eq!(searched.status, Some(1), "{}", searched.stderr);
     assert_eq!(saved_names(&directory), [name_of(&[7; 100_000])]);
