@@ -241,3 +241,28 @@ pub(crate) fn directory_of(file: &Path) -> &Path {
         _ => Path::new("."),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn whether_two_are_one_file_is_seen_without_opening_them() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let [pipe, file, link] = ["pipe", "file", "link"].map(|name| directory.path().join(name));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+        fs::write(&file, "").expect("it can be written");
+        fs::hard_link(&file, &link).expect("it is ours");
+        let (tell, told) = mpsc::channel();
+        // Should it wait for somebody to write to the pipe, it waits for ever.
+        std::thread::spawn(move || {
+            let none = directory.path().join("none");
+            let pairs = [(&file, &pipe), (&pipe, &pipe), (&file, &link), (&none, &none)];
+            tell.send(pairs.map(|(one, other)| same_file(one, other)))
+        });
+        assert_eq!(told.recv_timeout(Duration::from_secs(10)), Ok([false, true, true, false]));
+    }
+}

@@ -350,3 +350,30 @@ fn progress_on_a_terminal_is_drawn_and_cleared() {
     assert!(!quiet.contains("frames, ") && quiet.ends_with(&failure), "{quiet:?}");
     assert!(!quiet.contains("\u{1b}[2K"), "{quiet:?}");
 }
+
+#[test]
+fn json_and_text_hold_nothing_that_a_terminal_obeys() {
+    let directory = directory();
+    let name = "a\u{9b}31m\u{202e}b\u{2066}\u{200f}\u{61c}\u{7f}\u{200b}.blob";
+    fs::write(directory.path().join(name), b"no frame").expect("it can be written");
+    let at = |way: &str| run(&["verify", ".", way, "--quarantine", "aside"], directory.path());
+    let json = at("--json");
+    let escaped = r"./a\u009b31m\u202eb\u2066\u200f\u061c\u007f\u200b.blob";
+    assert!(json.stdout.contains(&format!("{{\"path\":\"{escaped}\",\"status\":")), "{}", json.stdout);
+    let (lines, _) = json_lines(&json.stdout);
+    assert_eq!(lines[0]["path"], format!("./{name}"));
+    let note = fs::read_to_string(directory.path().join(format!("aside/{name}.damaged.json"))).expect("a note");
+    fs::write(directory.path().join(name), b"no frame").expect("it can be written");
+    let text = at("--verbose");
+    fs::write(directory.path().join(name), b"no frame").expect("it can be written");
+    let inspected = run(&["inspect", "--json", name], directory.path());
+    let missing = run(&["inspect", &format!("{name}.none")], directory.path());
+    for told in [json.stdout, note, text.stdout, inspected.stdout, missing.stderr] {
+        let obeyed = |character: &char| {
+            (character.is_control() && *character != '\n')
+                || "\u{202e}\u{2066}\u{200f}\u{61c}\u{200b}".contains(*character)
+        };
+        assert_eq!(told.chars().find(obeyed), None, "{told:?}");
+        assert!(told.contains("31m"), "{told}");
+    }
+}

@@ -26,6 +26,8 @@ fuzz_target!(|sketch: Sketch| {
     let window_len = usize::from(window_len);
     assert_eq!(scanner().window_len(window_len).collect::<Vec<_>>(), expected);
     check_copies(scanner().window_len(window_len), &bytes);
+    // With every zero told to be a hole.
+    assert_eq!(scanner().window_len(window_len).next_data(Pieces::next_data).collect::<Vec<_>>(), expected);
 
     let shallow: Vec<_> = scan(&bytes).max_depth(depth.into()).map(stored).collect();
     assert_eq!(scanner().window_len(window_len).max_depth(depth.into()).collect::<Vec<_>>(), shallow);
@@ -147,6 +149,16 @@ struct Pieces<'a> {
     at: usize,
     pieces: &'a [u8],
     reads: usize,
+}
+
+impl Pieces<'_> {
+    /// Where the zeros end at and after a place; moves the source, as such a question does.
+    fn next_data(&mut self, at: u64) -> io::Result<u64> {
+        self.at = usize::try_from(at).expect("a place in memory");
+        let zeros = self.bytes.get(self.at..).unwrap_or_default().iter().take_while(|byte| **byte == 0).count();
+        self.at += zeros;
+        Ok(self.at as u64)
+    }
 }
 
 impl Read for Pieces<'_> {

@@ -27,6 +27,19 @@ fn each_name_is_in_one_part() {
 }
 
 #[test]
+fn parts_of_many_keys_are_balanced() {
+    let parts: Vec<_> = (1..=3).map(|part| Subset::new(part, 4).expect("a part")).collect();
+    let mut sizes = [0_i32; 4];
+    for number in 0..200_000_u32 {
+        // Parts are disjoint and complete, so the last has the rest.
+        let key = format!("{number:064x}");
+        let within = (0..3).find(|at| parts[*at].contains(key.as_ref())).unwrap_or(3);
+        sizes[within] += 1;
+    }
+    assert!(sizes.iter().all(|size| (size - 50_000).abs() < 1_000), "within 2%: {sizes:?}");
+}
+
+#[test]
 fn a_name_stays_in_its_part() {
     // By the hash of the name: other releases and machines must agree.
     let seven = |stem: &str| {
