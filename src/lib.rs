@@ -47,6 +47,7 @@
 //! | find the intact frames among anything else | [`scan`], `FrameScanner` (feature `std`) |
 //! | write a frame | [`canonicalize`], [`encode`], `FrameWriter` (feature `std`) |
 //! | say what a payload is | [`PayloadIdentity`], [`IdentityView`] |
+//! | send and receive payloads as protobuf messages, in chunks | `proto` (feature `proto`) |
 //! | hash | [`sha256`], [`Sha256`], [`Digest`]; many messages at once: [`sha256_many`], [`ManyHasher`], [`Kernel`] |
 //! | know why not | [`Error`], [`Reason`], [`ErrorClass`] |
 //!
@@ -55,6 +56,7 @@
 //! * `std` (default): streams over `std::io`. Without it the crate is `no_std` and needs `alloc`.
 //! * `rayon` (default): [`verify_batch`] works on several cores. Without it, in the calling thread.
 //! * `scrub`: the module `scrub`, which verifies files and directories (Unix).
+//! * `proto`: the module `proto`, which sends and receives payloads as protobuf messages, in chunks. Builds zstd from C.
 //! * `ring`: hash single messages with ring instead of sha2. PERF.md says where that pays.
 //!
 //! No global state but rayon's pool, no threads but those in it and those of a scrub, and all of them only where a page says
@@ -67,6 +69,8 @@ mod error;
 mod format;
 mod frame;
 mod identity;
+#[cfg(feature = "proto")]
+pub mod proto;
 #[cfg(all(unix, feature = "scrub"))]
 pub mod scrub;
 mod verify;
