@@ -3,9 +3,9 @@
 use super::messages::Envelope;
 use super::{Compression, WireError, WireReason};
 use crate::digest::Digest;
-
-/// The longest tenant_id, in characters.
-const MAX_TENANT_ID_CHARS: usize = 128;
+use crate::format::MessageField;
+use crate::identity::Text;
+use crate::tenant::is_tenant;
 
 impl Envelope {
     /// Checks every field that has a domain: tenant_id, fingerprint_compat, content_hash, total_bytes and compression.
@@ -25,8 +25,8 @@ impl Envelope {
     /// # Ok::<(), membrane_codec::proto::WireError>(())
     /// ```
     pub fn validate(&self) -> Result<(), WireError> {
-        if !is_tenant_id(&self.tenant_id) {
-            let expected = "1 to 128 characters, none of them white space, control, `:`, `/`, `\\` or `\"`";
+        if !is_tenant(Text::from(self.tenant_id.as_str())) {
+            let expected = MessageField::TenantId.domain();
             return Err(WireError::text(WireReason::EnvelopeField, "tenant_id", &self.tenant_id, expected));
         }
         if !self.fingerprint_compat.is_empty() && self.fingerprint_compat.parse::<Digest>().is_err() {
@@ -67,12 +67,4 @@ impl Envelope {
     pub fn compression_method(&self) -> Result<Compression, WireError> {
         self.compression.try_into()
     }
-}
-
-/// Whether this names a tenant (contract, section 3).
-fn is_tenant_id(text: &str) -> bool {
-    let allowed = |character: char| {
-        !character.is_whitespace() && !character.is_control() && !matches!(character, ':' | '/' | '\\' | '"')
-    };
-    !text.is_empty() && text.chars().all(allowed) && text.chars().nth(MAX_TENANT_ID_CHARS).is_none()
 }

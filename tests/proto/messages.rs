@@ -104,7 +104,7 @@ fn tenants() {
     assert_eq!(
         error.to_string(),
         "envelope_field: tenant_id: found \"\\u{1b}[2J\", expected 1 to 128 characters, none of them white space, \
-         control, `:`, `/`, `\\` or `\"`"
+         a control character, a colon, a slash, a backslash or a quote"
     );
     let error = validate(&"x".repeat(1000)).expect_err("too long");
     assert_eq!(error.found(), format!("\"{}\"...", "x".repeat(40)));
