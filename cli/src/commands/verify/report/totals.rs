@@ -23,6 +23,9 @@ pub(crate) struct Totals {
     /// Keys of the manifest of which there is no file. Present when there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) missing: Option<u64>,
+    /// Such keys in a run that could not look everywhere: they may have one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) not_judged: u64,
     /// Present when it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) quarantined: Option<u64>,
@@ -137,6 +140,7 @@ impl Totals {
         self.not_selected = end.scrub.not_selected.saturating_sub(end.verified_before.unwrap_or(0));
         self.passed_over = end.scrub.passed_over.into();
         self.seed = end.seed;
+        self.not_judged = end.not_judged;
         self.not_direct = end.scrub.not_direct;
         self.interrupted = end.interrupted;
     }
