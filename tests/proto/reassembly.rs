@@ -84,9 +84,9 @@ fn missing_start(reassembler: &Reassembler<Vec<u8>>) -> Vec<(i32, i64, i64)> {
 
 /// After `before`, `refused` is refused for `reason`, and the transfer goes on as if it had never come.
 #[track_caller]
-fn refused_in_passing(before: &[Chunk], refused: Chunk, reason: WireReason) {
+fn refused_in_passing(before: &[&Chunk], refused: Chunk, reason: WireReason) {
     let mut reassembler = ten_bytes();
-    for chunk in before {
+    for &chunk in before {
         reassembler.receive(chunk.clone()).expect("sound");
     }
     let state =
@@ -108,7 +108,7 @@ fn wrong_hashes() {
     let sound = chunk(0, 0, b"abcd", false);
     let flipped = Chunk { data: b"abce".as_slice().into(), ..sound.clone() };
     refused_in_passing(&[], flipped.clone(), WireReason::ChunkHash);
-    refused_in_passing(&[sound.clone()], flipped.clone(), WireReason::ChunkHash);
+    refused_in_passing(&[&sound], flipped.clone(), WireReason::ChunkHash);
     for sha256_hex in [String::new(), "0".repeat(64), "x".repeat(64), sound.sha256_hex[1..].into()] {
         refused_in_passing(&[], Chunk { sha256_hex, ..sound.clone() }, WireReason::ChunkHash);
     }
@@ -141,11 +141,11 @@ fn negative_and_impossible_numbers() {
 fn more_than_was_announced() {
     let (first, second) = (chunk(0, 0, b"abcd", false), chunk(1, 0, b"efgh", false));
     refused_in_passing(&[], chunk(0, 0, b"abcdefghijk", true), WireReason::TooLong);
-    refused_in_passing(&[first.clone(), second.clone()], chunk(2, 0, b"ijk", false), WireReason::TooLong);
-    refused_in_passing(&[second, first], chunk(2, 0, b"ijk", false), WireReason::TooLong);
+    refused_in_passing(&[&first, &second], chunk(2, 0, b"ijk", false), WireReason::TooLong);
+    refused_in_passing(&[&second, &first], chunk(2, 0, b"ijk", false), WireReason::TooLong);
     let last = chunk(2, 0, b"ij", true);
     let (sixth, seventh) = (chunk(1, 2, b"gh", false), chunk(0, 1, b"bcd", false));
-    refused_in_passing(&[last, sixth, seventh], chunk(0, 0, b"abcdefgh", false), WireReason::ChunkConflict);
+    refused_in_passing(&[&last, &sixth, &seventh], chunk(0, 0, b"abcdefgh", false), WireReason::ChunkConflict);
     assert_eq!(
         refusal(ten_bytes().receive(chunk(0, 0, b"abcdefghijk", true))).to_string(),
         "too_long in chunk 0 at byte 0: found 11 bytes, expected at most 10, since total_bytes is 10"
@@ -155,19 +155,19 @@ fn more_than_was_announced() {
 #[test]
 fn overlaps() {
     // While it waits: other bytes, other ends.
-    let waits = [chunk(1, 0, b"efgh", false)];
+    let waits = chunk(1, 0, b"efgh", false);
     for (offset, data) in [(0, &b"Efgh"[..]), (3, b"H"), (1, b"fgX"), (0, b"efg"), (0, b"efghi"), (4, b"i"), (2, b"")] {
-        refused_in_passing(&waits, chunk(1, offset, data, false), WireReason::ChunkConflict);
+        refused_in_passing(&[&waits], chunk(1, offset, data, false), WireReason::ChunkConflict);
     }
     // In parts: the same.
-    let waits = [chunk(1, 2, b"gh", false)];
+    let waits = chunk(1, 2, b"gh", false);
     for (offset, data) in [(0, &b"efGh"[..]), (1, b"fgH"), (3, b"H"), (2, b"ghi"), (0, b"ef")] {
-        refused_in_passing(&waits, chunk(1, offset, data, false), WireReason::ChunkConflict);
+        refused_in_passing(&[&waits], chunk(1, offset, data, false), WireReason::ChunkConflict);
     }
     // After it went out.
-    let gone = [chunk(0, 0, b"abcd", false)];
+    let gone = chunk(0, 0, b"abcd", false);
     for (offset, data) in [(0, &b"Abcd"[..]), (0, b"abc"), (0, b"abcde"), (2, b"c"), (4, b"e")] {
-        refused_in_passing(&gone, chunk(0, offset, data, false), WireReason::ChunkConflict);
+        refused_in_passing(&[&gone], chunk(0, offset, data, false), WireReason::ChunkConflict);
     }
     // What agrees is welcome, and counts once.
     let mut reassembler = ten_bytes();
@@ -209,15 +209,15 @@ fn parts_around_and_between_parts() {
 #[test]
 fn last_chunks() {
     let (first, second, last) = (chunk(0, 0, b"abcd", false), chunk(1, 0, b"efgh", false), chunk(2, 0, b"ij", true));
-    refused_in_passing(&[last.clone()], chunk(1, 0, b"efgh", true), WireReason::ChunkConflict);
-    refused_in_passing(&[last.clone()], chunk(3, 0, b"", true), WireReason::ChunkConflict);
-    refused_in_passing(&[last.clone()], chunk(3, 0, b"", false), WireReason::ChunkConflict);
-    refused_in_passing(&[last.clone()], chunk(2, 0, b"ij", false), WireReason::ChunkConflict);
-    refused_in_passing(&[last], chunk(2, 1, b"j", false), WireReason::ChunkConflict);
-    refused_in_passing(&[second.clone()], chunk(0, 0, b"abcd", true), WireReason::ChunkConflict);
-    refused_in_passing(&[second.clone()], chunk(1, 0, b"efgh", true), WireReason::ChunkConflict);
-    refused_in_passing(&[second.clone(), first.clone()], chunk(1, 0, b"efgh", true), WireReason::ChunkConflict);
-    refused_in_passing(&[first], chunk(0, 0, b"abcd", true), WireReason::ChunkConflict);
+    refused_in_passing(&[&last], chunk(1, 0, b"efgh", true), WireReason::ChunkConflict);
+    refused_in_passing(&[&last], chunk(3, 0, b"", true), WireReason::ChunkConflict);
+    refused_in_passing(&[&last], chunk(3, 0, b"", false), WireReason::ChunkConflict);
+    refused_in_passing(&[&last], chunk(2, 0, b"ij", false), WireReason::ChunkConflict);
+    refused_in_passing(&[&last], chunk(2, 1, b"j", false), WireReason::ChunkConflict);
+    refused_in_passing(&[&second], chunk(0, 0, b"abcd", true), WireReason::ChunkConflict);
+    refused_in_passing(&[&second], chunk(1, 0, b"efgh", true), WireReason::ChunkConflict);
+    refused_in_passing(&[&second, &first], chunk(1, 0, b"efgh", true), WireReason::ChunkConflict);
+    refused_in_passing(&[&first], chunk(0, 0, b"abcd", true), WireReason::ChunkConflict);
     let mut reassembler = ten_bytes();
     reassembler.receive(second).expect("sound");
     assert_eq!(
@@ -298,20 +298,19 @@ fn complete_without_a_last_chunk() {
 
 #[test]
 fn ends() {
-    let finish = |chunks: &[Chunk]| {
+    let finish = |chunks: &[&Chunk]| {
         let mut reassembler = ten_bytes();
-        chunks.iter().for_each(|chunk| reassembler.receive(chunk.clone()).expect("sound"));
+        chunks.iter().for_each(|&chunk| reassembler.receive(chunk.clone()).expect("sound"));
         refusal(reassembler.finish())
     };
-    let (first, second) = (chunk(0, 0, b"abcd", false), chunk(1, 0, b"efgh", false));
-    let incomplete = [&[][..], &[first.clone()], &[second.clone()], &[chunk(2, 0, b"ij", true), first.clone()]];
-    for chunks in incomplete {
+    let (first, second, last) = (chunk(0, 0, b"abcd", false), chunk(1, 0, b"efgh", false), chunk(2, 0, b"ij", true));
+    for chunks in [&[][..], &[&first], &[&second], &[&last, &first]] {
         assert_eq!(finish(chunks).reason(), WireReason::Incomplete);
     }
-    assert_eq!(finish(&[first.clone()]).to_string(), "incomplete: found 4 bytes of the payload, expected 10 bytes");
-    let short = finish(&[first.clone(), second.clone(), chunk(2, 0, b"i", true)]);
+    assert_eq!(finish(&[&first]).to_string(), "incomplete: found 4 bytes of the payload, expected 10 bytes");
+    let short = finish(&[&first, &second, &chunk(2, 0, b"i", true)]);
     assert_eq!(short.to_string(), "content_length: total_bytes: found 9 bytes, expected 10");
-    let other = finish(&[first, second, chunk(2, 0, b"iJ", true)]);
+    let other = finish(&[&first, &second, &chunk(2, 0, b"iJ", true)]);
     assert_eq!((other.reason(), other.class()), (WireReason::ContentHash, ErrorClass::CorruptPayload));
     assert_eq!(other.found(), sha256(b"abcdefghiJ").to_string());
     assert_eq!(other.expected(), sha256(PAYLOAD).to_string());
