@@ -49,6 +49,7 @@
 //! | say what a payload is | [`PayloadIdentity`], [`IdentityView`] |
 //! | ask whether an engine can use it | [`CompatFields`] |
 //! | read and write the wire message | `MessageParser`, `FragmentMessage` (feature `message`) |
+//! | send and receive payloads as protobuf messages, in chunks | `proto` (feature `proto`) |
 //! | hash | [`sha256`], [`Sha256`], [`Digest`]; many messages at once: [`sha256_many`], [`ManyHasher`], [`Kernel`] |
 //! | know why not | [`Error`], [`Reason`], [`ErrorClass`] |
 //!
@@ -58,6 +59,7 @@
 //! * `rayon` (default): [`verify_batch`] works on several cores. Without it, in the calling thread.
 //! * `scrub`: the module `scrub`, which verifies files and directories (Unix).
 //! * `message`: the wire message in JSON, read through simd-json where it pays.
+//! * `proto`: the module `proto`, which sends and receives payloads as protobuf messages, in chunks. Builds zstd from C.
 //! * `ring`: hash single messages with ring instead of sha2. PERF.md says where that pays.
 //!
 //! No global state but rayon's pool, no threads but those in it and those of a scrub, and all of them only where a page says
@@ -73,8 +75,11 @@ mod identity;
 mod json;
 #[cfg(feature = "message")]
 mod message;
+#[cfg(feature = "proto")]
+pub mod proto;
 #[cfg(all(unix, feature = "scrub"))]
 pub mod scrub;
+mod tenant;
 mod verify;
 
 pub use self::digest::{Digest, Kernel, ManyHasher, ParseDigestError, Sha256, sha256, sha256_many, sha256_many_with};
@@ -95,8 +100,9 @@ pub use self::identity::{
 #[cfg(feature = "message")]
 pub use self::message::{
     BuildError, CompatFingerprint, Compatibility, Consistency, FragmentMessage, MessageBuilder, MessageParser,
-    MessageView, Number, ReuseScore, TenantId, Ttl,
+    MessageView, Number, ReuseScore, Ttl,
 };
+pub use self::tenant::TenantId;
 pub use self::verify::{Batch, BatchReport, BatchVerifier, Verdict, verify_batch};
 
 /// Compiles the README's example.

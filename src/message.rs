@@ -44,7 +44,6 @@ mod owned;
 mod parser;
 mod plain;
 mod tape;
-mod tenant;
 mod view;
 mod write;
 
@@ -54,5 +53,4 @@ pub use self::consistency::Consistency;
 pub use self::number::{Number, ReuseScore, Ttl};
 pub use self::owned::FragmentMessage;
 pub use self::parser::MessageParser;
-pub use self::tenant::TenantId;
 pub use self::view::MessageView;

@@ -3,9 +3,10 @@
 use core::fmt;
 use core::num::NonZeroU64;
 
-use super::{CompatFingerprint, Consistency, FragmentMessage, ReuseScore, TenantId, Ttl};
+use super::{CompatFingerprint, Consistency, FragmentMessage, ReuseScore, Ttl};
 use crate::format::MessageField;
 use crate::identity::{DomainError, PayloadHash, PayloadIdentity};
+use crate::tenant::TenantId;
 
 /// Builds a [`FragmentMessage`]. Start with [`FragmentMessage::builder`].
 ///

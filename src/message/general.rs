@@ -2,11 +2,12 @@
 
 use core::num::NonZeroU64;
 
-use super::{CompatFingerprint, MessageView, Number, ReuseScore, Ttl, tenant};
+use super::{CompatFingerprint, MessageView, Number, ReuseScore, Ttl};
 use crate::error::{Document, Error};
 use crate::format::MessageField;
 use crate::identity::{IdentityView, PayloadHash, Text};
 use crate::json::{Key, Object};
+use crate::tenant::is_tenant;
 
 pub(super) fn parse(body: &[u8]) -> Result<MessageView<'_>, Error> {
     let object = Object::<_, { MessageField::ALL.len() }>::parse(body)?;
@@ -50,7 +51,7 @@ fn identity<'a, const N: usize>(object: &Object<'a, MessageField, N>) -> Result<
 // Each of these takes the raw text of a value that is valid JSON without lone surrogates.
 
 fn tenant_id(raw: &str) -> Option<Text<'_>> {
-    Text::from_json(raw).filter(|&text| tenant::is_tenant(text))
+    Text::from_json(raw).filter(|&text| is_tenant(text))
 }
 
 fn payload_ref(raw: &str) -> Option<Option<PayloadHash>> {

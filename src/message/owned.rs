@@ -3,12 +3,12 @@
 use core::num::NonZeroU64;
 
 use super::{
-    CompatFingerprint, Compatibility, Consistency, MessageBuilder, MessageView, ReuseScore, TenantId, Ttl, general,
-    plain,
+    CompatFingerprint, Compatibility, Consistency, MessageBuilder, MessageView, ReuseScore, Ttl, general, plain,
 };
 use crate::digest::Digest;
 use crate::error::Error;
 use crate::identity::{PayloadHash, PayloadIdentity, Text};
+use crate::tenant::TenantId;
 
 /// A fragment message (specification, section 2; contract, section 3), owned.
 ///

@@ -5,11 +5,12 @@
 
 use core::num::NonZeroU64;
 
-use super::{CompatFingerprint, MessageView, Number, ReuseScore, Ttl, tenant};
+use super::{CompatFingerprint, MessageView, Number, ReuseScore, Ttl};
 use crate::format::{IdentityField, MessageField};
 use crate::identity::cursor::{self, Cursor};
 use crate::identity::{HeadRange, IdentityView, InclusiveRange, PayloadHash, ShapeView, Text};
 use crate::json::Key;
+use crate::tenant::is_tenant;
 
 pub(super) fn parse(body: &[u8]) -> Option<MessageView<'_>> {
     if !cursor::is_plain(body) {
@@ -36,7 +37,7 @@ fn message<'a>(cursor: &mut Cursor<'a>) -> Option<MessageView<'a>> {
     object(cursor, &MessageField::ALL, |cursor, field| {
         match field {
             MessageField::SchemaVersion => cursor.literal("5")?,
-            MessageField::TenantId => tenant_id = Some(string(cursor).filter(|&text| tenant::is_tenant(text))?),
+            MessageField::TenantId => tenant_id = Some(string(cursor).filter(|&text| is_tenant(text))?),
             MessageField::Identity => identity = Some(self::identity(cursor)?),
             MessageField::PayloadRef => {
                 payload_ref = Some(match cursor.literal("null") {

@@ -8,10 +8,11 @@ use core::num::NonZeroU64;
 
 use simd_json::{Buffers, INPUT_PADDING, Node, StaticNode, Tape};
 
-use super::{CompatFingerprint, MessageView, Number, ReuseScore, Ttl, tenant};
+use super::{CompatFingerprint, MessageView, Number, ReuseScore, Ttl};
 use crate::format::{IdentityField, MAX_NESTING, MessageField};
 use crate::identity::{Dtype, HeadRange, IdentityView, InclusiveRange, PayloadHash, ShapeView, Text};
 use crate::json::Key;
+use crate::tenant::is_tenant;
 
 /// What one parsing needs and the next can use again.
 pub(super) struct TapeMemory {
@@ -82,7 +83,7 @@ fn message<'a>(nodes: &[Node<'a>], dims: &'a mut Vec<u64>) -> Option<MessageView
         return None;
     }
     Some(MessageView {
-        tenant_id: Some(string(tenant_id)?).filter(|&text| tenant::is_tenant(text))?,
+        tenant_id: Some(string(tenant_id)?).filter(|&text| is_tenant(text))?,
         identity: self::identity(identity, dims)?,
         payload_ref: match payload_ref.first()? {
             Node::Static(StaticNode::Null) => None,

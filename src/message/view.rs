@@ -25,7 +25,7 @@ pub struct MessageView<'a> {
 }
 
 impl<'a> MessageView<'a> {
-    /// `tenant_id`: whose fragment it is; see [`TenantId`](super::TenantId) for what it may hold.
+    /// `tenant_id`: whose fragment it is; see [`TenantId`](crate::TenantId) for what it may hold.
     pub const fn tenant_id(&self) -> Text<'a> {
         self.tenant_id
     }

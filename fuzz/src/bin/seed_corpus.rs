@@ -6,7 +6,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use membrane_codec::Frame;
+use membrane_codec::proto::{Chunk, Envelope, Message};
 use membrane_codec_fuzz::lower_hex;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -49,6 +51,15 @@ fn main() -> io::Result<()> {
     for number in 0..64_u64 {
         corpora.add("structured_frame", &noise(number, 64 + 16 * number as usize))?;
         corpora.add("scan", &noise(number, 64 + 16 * number as usize))?;
+        // An even first byte: the sketch of a transfer.
+        corpora.add("proto_chunks", &[&[0], &noise(number, 64 + 16 * number as usize)[..]].concat())?;
+    }
+    for case in cases(&fixtures.join("proto/transfers.json"))? {
+        corpora.add_transfer(&case)?;
+    }
+    for case in cases(&fixtures.join("proto/messages.json"))? {
+        let message = case["hex"].as_str().and_then(bytes_of_hex).unwrap_or_default();
+        corpora.add("proto_chunks", &[&[0], &message[..]].concat())?;
     }
     println!("{} seeds in {}", corpora.written, corpora.root.display());
     Ok(())
@@ -70,6 +81,20 @@ impl Corpora {
             Ok((frame, _)) => self.add_identity(frame.identity_bytes()),
             Err(_) => Ok(()),
         }
+    }
+
+    /// The stream of a transfer that is compressed, after an odd byte and what the target wants to know of it.
+    fn add_transfer(&mut self, case: &Value) -> io::Result<()> {
+        let hex = |text: &Value| Bytes::from(text.as_str().and_then(bytes_of_hex).unwrap_or_default());
+        let envelope = Envelope::decode(hex(&case["envelope"])).map_err(io::Error::other)?;
+        let mut stream = Vec::new();
+        for chunk in case["chunks"].as_array().into_iter().flatten() {
+            stream.extend(Chunk::decode(hex(chunk)).map_err(io::Error::other)?.data);
+        }
+        let total = u16::try_from(envelope.total_bytes).unwrap_or(u16::MAX).to_le_bytes();
+        // Cuts of 7 bytes; then 0 for zstd, 1 for lz4.
+        let compression = (envelope.compression == 2).into();
+        self.add("proto_chunks", &[&[1, total[0], total[1], 7, compression], &stream[..]].concat())
     }
 
     fn add_identity(&mut self, json: &[u8]) -> io::Result<()> {

@@ -1,5 +1,6 @@
-//! The `tenant_id` field.
+//! The `tenant_id` of a wire message, in JSON and in protobuf.
 
+use alloc::boxed::Box;
 use core::fmt;
 use core::str::FromStr;
 
@@ -35,7 +36,7 @@ impl TenantId {
     }
 
     /// `text` must have been accepted by [`is_tenant`].
-    pub(super) fn from_checked(text: Text<'_>) -> Self {
+    pub(crate) fn from_checked(text: Text<'_>) -> Self {
         Self(text.to_cow().into())
     }
 }
