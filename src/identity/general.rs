@@ -1,70 +1,49 @@
-//! The general road: any strict JSON, through serde_json.
-//!
-//! [`json`] gives the raw text of each value of one strict object. What else the contract asks is checked here: no field
-//! twice, and the domains of the ten fields.
-//! JSON problems go before field problems, as rows 7 and 8 of the contract's table do.
+//! The general road: any strict JSON, through serde_json. JSON problems go before field problems, as rows 7 and 8 of the
+//! contract's table do.
 
 use super::{Dtype, HeadRange, IdentityView, InclusiveRange, PayloadHash, ShapeView, Text};
-use crate::error::{Detail, Error, Excerpt, FieldProblem, JsonProblem};
+use crate::error::{Document, Error};
 use crate::format::IdentityField;
-use crate::json::{self, Fields};
+use crate::json::{Key, Object};
 
 pub(super) fn parse(json: &[u8]) -> Result<IdentityView<'_>, Error> {
-    let text = json::text(json)?;
-    let Fields { raw, duplicate } = json::fields(text, |key| Some(IdentityField::from_key(key)? as usize))?;
-    if let Some((index, raw)) = duplicate {
-        let problem = JsonProblem::DuplicateField(IdentityField::ALL[index]);
-        return Err(json::error(json::offset_in(text, raw), problem));
-    }
-    Reader { raw, text }.view()
+    let object = Object::<_, { IdentityField::ALL.len() }>::parse(json)?;
+    // In the order of the specification: the first field at fault is the one that is named.
+    Ok(IdentityView {
+        payload_hash: object.field(IdentityField::PayloadHash, payload_hash)?,
+        model_id: object.field(IdentityField::ModelId, Text::from_json)?,
+        model_revision: object.field(IdentityField::ModelRevision, Text::from_json)?,
+        tokenizer_name: object.field(IdentityField::TokenizerName, Text::from_json)?,
+        tokenizer_revision: object.field(IdentityField::TokenizerRevision, Text::from_json)?,
+        layer_range: object.field(IdentityField::LayerRange, range)?,
+        head_range: object.field(IdentityField::HeadRange, head_range)?,
+        token_span: object.field(IdentityField::TokenSpan, range)?,
+        dtype: object.field(IdentityField::Dtype, dtype)?,
+        shape: object.field(IdentityField::Shape, shape)?,
+        canonical: None,
+    })
 }
 
-struct Reader<'a> {
-    raw: [Option<&'a str>; IdentityField::ALL.len()],
-    text: &'a str,
-}
+impl Key for IdentityField {
+    const DOCUMENT: Document = Document::Identity;
 
-impl<'a> Reader<'a> {
-    fn view(&self) -> Result<IdentityView<'a>, Error> {
-        // In the order of the specification: the first field at fault is the one that is named.
-        Ok(IdentityView {
-            payload_hash: self.field(IdentityField::PayloadHash, payload_hash)?,
-            model_id: self.field(IdentityField::ModelId, string)?,
-            model_revision: self.field(IdentityField::ModelRevision, string)?,
-            tokenizer_name: self.field(IdentityField::TokenizerName, string)?,
-            tokenizer_revision: self.field(IdentityField::TokenizerRevision, string)?,
-            layer_range: self.field(IdentityField::LayerRange, range)?,
-            head_range: self.field(IdentityField::HeadRange, head_range)?,
-            token_span: self.field(IdentityField::TokenSpan, range)?,
-            dtype: self.field(IdentityField::Dtype, dtype)?,
-            shape: self.field(IdentityField::Shape, shape)?,
-            canonical: None,
-        })
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|field| field.as_str() == name)
     }
 
-    fn field<T>(&self, field: IdentityField, read: impl FnOnce(&'a str) -> Option<T>) -> Result<T, Error> {
-        let Some(raw) = self.raw[field as usize] else {
-            return Err(Error::new(0, Detail::Field(field, FieldProblem::Missing)));
-        };
-        read(raw).ok_or_else(|| {
-            let problem = FieldProblem::OutOfDomain(Excerpt::of(raw));
-            Error::new(json::offset_in(self.text, raw) as u64, Detail::Field(field, problem))
-        })
+    fn index(self) -> usize {
+        self as usize
     }
 }
 
 // Each of these takes the raw text of a value that is valid JSON without lone surrogates.
 
-fn string(raw: &str) -> Option<Text<'_>> {
-    Some(Text::from_checked_json(raw.strip_prefix('"')?.strip_suffix('"')?))
-}
-
 fn payload_hash(raw: &str) -> Option<PayloadHash> {
-    PayloadHash::from_text(string(raw)?.to_cow().as_bytes())
+    PayloadHash::from_text(Text::from_json(raw)?.to_cow().as_bytes())
 }
 
 fn dtype(raw: &str) -> Option<Dtype> {
-    Dtype::from_name(&string(raw)?.to_cow())
+    Dtype::from_name(&Text::from_json(raw)?.to_cow())
 }
 
 /// What stands between the brackets. A comma inside a string or a nested array splits an element in two that are no

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{TombstoneError, Until};
 use crate::digest::Digest;
 use crate::identity::Text;
-use crate::json::{self, Fields};
+use crate::json::{self, Members};
 
 const CONTENT_HASH: &str = "64 hexadecimal characters";
 const NODE_ID: &str = "a string of 1 to 250 bytes";
@@ -119,19 +119,18 @@ impl DeleteRequest {
 
 /// The raw values of a body's keys.
 pub(super) struct Body<'a, const N: usize> {
-    text: &'a str,
+    json: &'a [u8],
     keys: [&'static str; N],
     raw: [Option<&'a str>; N],
 }
 
 impl<'a, const N: usize> Body<'a, N> {
     pub(super) fn read(json: &'a [u8], keys: [&'static str; N]) -> Result<Self, TombstoneError> {
-        let text = json::text(json).map_err(|error| TombstoneError::json(&error))?;
-        let fields = json::fields(text, |key| keys.iter().position(|known| *known == key));
-        let Fields { raw, duplicate } = fields.map_err(|error| TombstoneError::json(&error))?;
+        let members = json::members(json, |name| keys.iter().position(|key| *key == name), |index| index);
+        let Members { raw, duplicate } = members.map_err(|fault| TombstoneError::json(&fault))?;
         match duplicate {
-            None => Ok(Self { text, keys, raw }),
-            Some((index, raw)) => Err(TombstoneError::duplicate(json::offset_in(text, raw), keys[index])),
+            None => Ok(Self { json, keys, raw }),
+            Some((index, raw)) => Err(TombstoneError::duplicate(json::offset_in(json, raw), keys[index])),
         }
     }
 
@@ -171,22 +170,18 @@ impl<'a, const N: usize> Body<'a, N> {
 
     /// Where a piece of the body starts.
     pub(super) fn offset(&self, piece: &str) -> usize {
-        json::offset_in(self.text, piece)
+        json::offset_in(self.json, piece)
     }
 }
 
 // Each of these takes the raw text of a value that is valid JSON without lone surrogates.
 
-fn string(raw: &str) -> Option<Text<'_>> {
-    Some(Text::from_checked_json(raw.strip_prefix('"')?.strip_suffix('"')?))
-}
-
 fn content_hash(raw: &str) -> Option<Digest> {
-    string(raw)?.to_cow().parse().ok()
+    Text::from_json(raw)?.to_cow().parse().ok()
 }
 
 fn node_id(raw: &str) -> Option<String> {
-    let node_id = String::from(string(raw)?);
+    let node_id = String::from(Text::from_json(raw)?);
     (1..=MAX_NODE_ID_LEN).contains(&node_id.len()).then_some(node_id)
 }
 

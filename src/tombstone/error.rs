@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::error::{Error, Excerpt};
+use crate::error::Excerpt;
+use crate::json::Fault;
 
 /// Which rule is broken. The codes ([`TombstoneReason::as_str`]) are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,13 +72,14 @@ struct Facts {
 
 impl TombstoneError {
     /// The text is no strict JSON.
-    pub(super) fn json(error: &Error) -> Self {
+    pub(super) fn json(fault: &Fault) -> Self {
+        let (found, expected) = fault.wording();
         Self(Box::new(Facts {
             reason: TombstoneReason::TombstoneJson,
-            offset: error.offset(),
+            offset: fault.offset as u64,
             field: None,
-            found: error.found().to_string(),
-            expected: error.expected().to_string().into(),
+            found,
+            expected: expected.into(),
         }))
     }
 

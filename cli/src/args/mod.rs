@@ -5,7 +5,7 @@ mod verify;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use membrane_codec::FrameReader;
+use membrane_codec::{CompatFingerprint, FrameReader};
 
 pub(crate) use self::verify::{Checks, Reports, VerifyArgs};
 
@@ -21,7 +21,7 @@ Exit status:
   1  there was something else; every intact frame is saved
   2  usage error, or something could not be read or written (wins over 1)";
 
-/// Reads, writes and verifies Membrane v5 frames.
+/// Reads, writes and verifies Membrane v5 frames and messages.
 #[derive(Debug, Parser)]
 #[command(name = "membrane-codec", version, after_help = EXIT_STATUS, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Extract(ExtractArgs),
     /// Print an identity's fingerprint
     Fingerprint(FingerprintArgs),
+    /// Check wire messages: the JSON bodies of requests that carry a fragment
+    Message(MessageArgs),
 }
 
 #[derive(Debug, Args)]
@@ -156,6 +158,38 @@ pub(crate) struct FingerprintArgs {
     pub(crate) compat: bool,
     #[command(flatten)]
     pub(crate) limits: Limits,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = EXIT_STATUS,
+    after_long_help = "\
+A file is taken for one document unless it has several lines and one of them is an object by
+itself: then each line is a message, blank ones aside. Lines of more than 64 MiB are not judged.
+
+With --json, one object per message:
+  {\"line\"?, \"status\", \"reason\"?, \"detail\"?, \"findings\"?}
+    line      from 1, where there is one message per line
+    status    ok | schema_error | io_error
+    reason    message_json | message_version | message_field | identity_json | identity_field;
+              too_long with io_error
+    findings  fingerprint_compat_mismatch | fingerprint_compat_unstated, with --compat
+
+Exit status:
+  0  all well
+  1  a message is not valid, or not for the engine that --compat names
+  2  usage error, or something could not be read or written (wins over 1)"
+)]
+pub(crate) struct MessageArgs {
+    /// A JSON document, or one per line; - for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) path: PathBuf,
+    /// Print JSON Lines instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The fingerprint_compat of a live engine: messages that state another one, or none, are findings
+    #[arg(long, value_name = "FINGERPRINT")]
+    pub(crate) compat: Option<CompatFingerprint>,
 }
 
 #[derive(Debug, Args)]
