@@ -1,5 +1,9 @@
 //! Tombstones: the table, its laws, gossip that converges, the bodies of requests, and the thread that sweeps.
 
+mod naive;
+
+#[path = "tombstones/agreement.rs"]
+mod agreement;
 #[path = "tombstones/bodies.rs"]
 mod bodies;
 #[path = "tombstones/clock.rs"]

@@ -181,7 +181,7 @@ fn one_bad_entry_does_not_keep_the_good_ones_away() {
     assert_eq!(
         gossip.first_refusal().expect("there was one").to_string(),
         format!(
-            "tombstone_field at byte 91: fragment_tombstones[\"{}...\"]: found [], expected a finite number of seconds",
+            "tombstone_field at byte 93: fragment_tombstones[\"{}...\"]: found [], expected a finite number of seconds",
             &HASH[..40]
         )
     );

@@ -6,6 +6,7 @@ use membrane_codec::tombstone::{Gossip, Merged, TombstoneTable};
 use membrane_codec::{Digest, sha256};
 use proptest::prelude::*;
 
+use crate::agreement::check_tombstone_bodies;
 use crate::clock::{ManualClock, hash, table_and_clock, until};
 
 /// What a table says is active: the state that laws are about.
@@ -27,6 +28,8 @@ fn gossip() -> impl Strategy<Value = Gossip> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn merging_is_commutative_associative_and_idempotent(a in gossip(), b in gossip(), c in gossip()) {
         let all = merged([&a, &b, &c]);
@@ -47,6 +50,11 @@ proptest! {
         let again = table.merge(&a);
         prop_assert_eq!(first.learned + first.extended + first.known + first.expired, a.len());
         prop_assert_eq!((again.learned, again.extended, again.expired), (0, 0, first.expired));
+    }
+
+    #[test]
+    fn bodies_are_what_the_naive_reader_reads(body in body()) {
+        check_tombstone_bodies(body.as_bytes());
     }
 
     #[test]
@@ -84,6 +92,42 @@ proptest! {
             }
         }
     }
+}
+
+/// Objects with the keys of all bodies, some of them twice, and values that are nearly right.
+fn body() -> impl Strategy<Value = String> {
+    let hashes = prop_oneof![
+        4 => (0..4_u64).prop_map(|number| hash(number).to_string()),
+        1 => (0..4_u64).prop_map(|number| hash(number).to_string().to_uppercase()),
+        1 => "[0-9a-f]{62,66}",
+        1 => Just(format!("\\u0030{}", "0".repeat(63))),
+        1 => Just("\\ud800".to_owned()),
+    ];
+    let numbers = prop_oneof![
+        4 => (900.0..1100.0).prop_map(|seconds: f64| seconds.to_string()),
+        1 => prop::sample::select(vec!["-0", "1e999", "-1e308", "1E3", "01", "NaN", "null", "\"1\"", "[]", "1.", "1e-400"])
+            .prop_map(str::to_owned),
+    ];
+    let entries = prop::collection::vec((hashes.clone(), numbers.clone()), 0..6).prop_map(|entries| {
+        let entries: Vec<_> = entries.iter().map(|(hash, until)| format!("\"{hash}\": {until}")).collect();
+        format!("{{{}}}", entries.join(","))
+    });
+    let quoted = |text: String| format!("\"{text}\"");
+    let member = prop_oneof![
+        (Just("content_hash"), hashes.prop_map(quoted)),
+        (
+            Just("node_id"),
+            prop::sample::select(vec!["node-1", "", "\\udfff", "n\\u00f8de"]).prop_map(move |name| quoted(name.into()))
+        ),
+        (Just("until"), numbers.clone()),
+        (Just("tombstone_until"), numbers.clone()),
+        (Just("fragment_tombstones"), prop_oneof![4 => entries, 1 => numbers]),
+        (Just("unknown"), Just("[{}, \"\"]".to_owned())),
+    ];
+    prop::collection::vec(member, 0..7).prop_map(|members| {
+        let members: Vec<_> = members.iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
+        format!("{{{}}}", members.join(", "))
+    })
 }
 
 #[derive(Clone, Debug)]
