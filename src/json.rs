@@ -36,9 +36,12 @@ pub(crate) struct Object<'a, K, const N: usize> {
 impl<'a, K: Key, const N: usize> Object<'a, K, N> {
     /// Reads the one object that `json` is.
     pub(crate) fn parse(json: &'a [u8]) -> Result<Self, Error> {
-        let raw = members::<K, N>(json)
-            .map_err(|fault| Error::new(fault.offset as u64, Detail::Json(K::DOCUMENT, fault.problem)))?;
-        Ok(Self { json, raw, keys: PhantomData })
+        let error = |fault: Fault| Error::new(fault.offset as u64, Detail::Json(K::DOCUMENT, fault.problem));
+        let Members { raw, duplicate } = members(json, K::from_name, K::index).map_err(error)?;
+        match duplicate {
+            Some((key, raw)) => Err(error(fault(offset_in(json, raw), JsonProblem::DuplicateField(key.into())))),
+            None => Ok(Self { json, raw, keys: PhantomData }),
+        }
     }
 
     /// What `read` makes of the raw text of this key's value. `None` from it means that the value is out of its domain.
@@ -62,36 +65,57 @@ impl<'a, K: Key, const N: usize> Object<'a, K, N> {
 }
 
 /// What is wrong with a text, and at which of its bytes.
-struct Fault {
-    offset: usize,
+pub(crate) struct Fault {
+    pub(crate) offset: usize,
     problem: JsonProblem,
+}
+
+#[cfg(feature = "cluster")]
+impl Fault {
+    /// What was found and what was expected, for those whose errors are of another type.
+    pub(crate) fn wording(&self) -> (alloc::string::String, alloc::string::String) {
+        use alloc::string::ToString;
+        let error = Error::new(0, Detail::Json(Document::Identity, self.problem));
+        (error.found().to_string(), error.expected().to_string())
+    }
 }
 
 const fn fault(offset: usize, problem: JsonProblem) -> Fault {
     Fault { offset, problem }
 }
 
-fn members<K: Key, const N: usize>(json: &[u8]) -> Result<[Option<&str>; N], Fault> {
+/// The raw text of the value of each of `N` known keys.
+pub(crate) struct Members<'a, K, const N: usize> {
+    pub(crate) raw: [Option<&'a str>; N],
+    /// The first key that came twice, and its second value.
+    pub(crate) duplicate: Option<(K, &'a str)>,
+}
+
+/// Reads the one object that `json` is, of which `key_of` knows the keys by their names, and `index` their places.
+pub(crate) fn members<'a, K: Copy, const N: usize>(
+    json: &'a [u8],
+    key_of: impl Fn(&str) -> Option<K>,
+    index: impl Fn(K) -> usize,
+) -> Result<Members<'a, K, N>, Fault> {
     let text = str::from_utf8(json).map_err(|error| fault(error.valid_up_to(), JsonProblem::InvalidUtf8))?;
-    let mut members = Members::<K, N> { raw: [None; N], duplicate: None, keys: PhantomData };
+    let mut members = Members { raw: [None; N], duplicate: None };
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    deserializer.deserialize_map(&mut members).map_err(|error| refusal(&error, text))?;
+    let reading = Reading { members: &mut members, key_of, index };
+    deserializer.deserialize_map(reading).map_err(|error| refusal(&error, text))?;
     deserializer.end().map_err(|error| fault(offset_of(&error, text), JsonProblem::TrailingCharacters))?;
     check_strings_and_nesting(text)?;
-    match members.duplicate {
-        Some((key, raw)) => Err(fault(offset_in(json, raw), JsonProblem::DuplicateField(key.into()))),
-        None => Ok(members.raw),
-    }
+    Ok(members)
 }
 
-struct Members<'a, K, const N: usize> {
-    raw: [Option<&'a str>; N],
-    /// The first key that came twice, and its second value.
-    duplicate: Option<(K, &'a str)>,
-    keys: PhantomData<K>,
+struct Reading<'m, 'a, K, F, I, const N: usize> {
+    members: &'m mut Members<'a, K, N>,
+    key_of: F,
+    index: I,
 }
 
-impl<'a, K: Key, const N: usize> Visitor<'a> for &mut Members<'a, K, N> {
+impl<'a, K: Copy, F: Fn(&str) -> Option<K>, I: Fn(K) -> usize, const N: usize> Visitor<'a>
+    for Reading<'_, 'a, K, F, I, N>
+{
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -99,12 +123,12 @@ impl<'a, K: Key, const N: usize> Visitor<'a> for &mut Members<'a, K, N> {
     }
 
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key_seed(AnyKey::<K>(PhantomData))? {
+        while let Some(key) = map.next_key_seed(AnyKey(&self.key_of))? {
             let raw = map.next_value::<&'a RawValue>()?.get();
             let Some(key) = key else { continue };
-            match &mut self.raw[key.index()] {
+            match &mut self.members.raw[(self.index)(key)] {
                 slot @ None => *slot = Some(raw),
-                Some(_) => _ = self.duplicate.get_or_insert((key, raw)),
+                Some(_) => _ = self.members.duplicate.get_or_insert((key, raw)),
             }
         }
         Ok(())
@@ -112,9 +136,9 @@ impl<'a, K: Key, const N: usize> Visitor<'a> for &mut Members<'a, K, N> {
 }
 
 /// Reads a key: a known one, or any other.
-struct AnyKey<K>(PhantomData<K>);
+struct AnyKey<'f, F>(&'f F);
 
-impl<'a, K: Key> DeserializeSeed<'a> for AnyKey<K> {
+impl<'a, K, F: Fn(&str) -> Option<K>> DeserializeSeed<'a> for AnyKey<'_, F> {
     type Value = Option<K>;
 
     fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -122,7 +146,7 @@ impl<'a, K: Key> DeserializeSeed<'a> for AnyKey<K> {
     }
 }
 
-impl<K: Key> Visitor<'_> for AnyKey<K> {
+impl<K, F: Fn(&str) -> Option<K>> Visitor<'_> for AnyKey<'_, F> {
     type Value = Option<K>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -130,7 +154,7 @@ impl<K: Key> Visitor<'_> for AnyKey<K> {
     }
 
     fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(K::from_name(name))
+        Ok((self.0)(name))
     }
 }
 
@@ -193,7 +217,7 @@ fn surrogate_escape(bytes: &[u8], at: usize) -> Option<Half> {
 }
 
 /// Where `part`, a piece of `text`, starts in it.
-fn offset_in(text: &[u8], part: &str) -> usize {
+pub(crate) fn offset_in(text: &[u8], part: &str) -> usize {
     part.as_ptr().addr() - text.as_ptr().addr()
 }
 

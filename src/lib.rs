@@ -50,6 +50,8 @@
 //! | ask whether an engine can use it | [`CompatFields`] |
 //! | read and write the wire message | `MessageParser`, `FragmentMessage` (feature `message`) |
 //! | send and receive payloads as protobuf messages, in chunks | `proto` (feature `proto`) |
+//! | keep what was deleted from returning | `tombstone` (feature `cluster`) |
+//! | know when nobody holds a blob any more | `refcount` (feature `cluster`) |
 //! | hash | [`sha256`], [`Sha256`], [`Digest`]; many messages at once: [`sha256_many`], [`ManyHasher`], [`Kernel`] |
 //! | know why not | [`Error`], [`Reason`], [`ErrorClass`] |
 //!
@@ -60,6 +62,7 @@
 //! * `scrub`: the module `scrub`, which verifies files and directories (Unix).
 //! * `message`: the wire message in JSON, read through simd-json where it pays.
 //! * `proto`: the module `proto`, which sends and receives payloads as protobuf messages, in chunks. Builds zstd from C.
+//! * `cluster`: the modules `tombstone` and `refcount`.
 //! * `ring`: hash single messages with ring instead of sha2. PERF.md says where that pays.
 //!
 //! No global state but rayon's pool, no threads but those in it and those of a scrub, and all of them only where a page says
@@ -77,9 +80,15 @@ mod json;
 mod message;
 #[cfg(feature = "proto")]
 pub mod proto;
+#[cfg(feature = "cluster")]
+pub mod refcount;
 #[cfg(all(unix, feature = "scrub"))]
 pub mod scrub;
+#[cfg(feature = "cluster")]
+mod sync;
 mod tenant;
+#[cfg(feature = "cluster")]
+pub mod tombstone;
 mod verify;
 
 pub use self::digest::{Digest, Kernel, ManyHasher, ParseDigestError, Sha256, sha256, sha256_many, sha256_many_with};

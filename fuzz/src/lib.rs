@@ -7,8 +7,11 @@
 mod message;
 #[path = "../../tests/naive/mod.rs"]
 mod naive;
+#[path = "../../tests/tombstones/agreement.rs"]
+mod tombstones;
 
 pub use message::check_message;
+pub use tombstones::check_tombstone_bodies;
 
 use bytes::Bytes;
 use membrane_codec::{

@@ -1,6 +1,6 @@
 //! The eleven fields of a message, read without haste.
 
-use super::{Identity, KEYS, Value, is_payload_hash, json, string, ten_fields};
+use super::{Identity, KEYS, Value, has_twice, is_payload_hash, json, string, ten_fields};
 
 const MESSAGE_KEYS: [&str; 11] = [
     "schema_version",
@@ -82,10 +82,6 @@ pub(crate) fn message(bytes: &[u8]) -> Result<Message, &'static str> {
         hlc,
         fingerprint_compat,
     })
-}
-
-fn has_twice(members: &[(String, Value)], keys: &[&str]) -> bool {
-    keys.iter().any(|key| members.iter().filter(|(name, _)| name == key).count() > 1)
 }
 
 /// From 0 to 2^64-1; no fraction, no exponent.

@@ -6,6 +6,7 @@
 #![allow(dead_code)] // Each test takes what it needs.
 
 pub(crate) mod message;
+pub(crate) mod tombstone;
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -236,6 +237,10 @@ fn ten_fields(members: &[(String, Value)]) -> Option<Identity> {
         dtype: string(value("dtype")?).filter(|dtype| DTYPES.contains(&dtype.as_str()))?,
         shape: integers(value("shape")?).filter(|dims| !dims.is_empty() && dims.iter().all(|dim| *dim >= 0))?,
     })
+}
+
+fn has_twice(members: &[(String, Value)], keys: &[&str]) -> bool {
+    keys.iter().any(|key| members.iter().filter(|(name, _)| name == key).count() > 1)
 }
 
 fn string(value: &Value) -> Option<String> {

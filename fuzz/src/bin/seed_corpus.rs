@@ -48,6 +48,9 @@ fn main() -> io::Result<()> {
             corpora.add_frame(&fs::read(file)?)?;
         }
     }
+    for body in tombstone_bodies() {
+        corpora.add("tombstone_gossip", body.as_bytes())?;
+    }
     for number in 0..64_u64 {
         corpora.add("structured_frame", &noise(number, 64 + 16 * number as usize))?;
         corpora.add("scan", &noise(number, 64 + 16 * number as usize))?;
@@ -150,6 +153,22 @@ fn edges(canonical_json: &str) -> Vec<String> {
     let numbers = ["9223372036854775807", "9223372036854775808", "-0", "-1", "01", "1.0", "1e0"]
         .map(|number| canonical_json.replacen("\"shape\":[", &format!("\"shape\":[{number},"), 1));
     nested.into_iter().chain(numbers).collect()
+}
+
+/// Gossip, tombstones and deletes: sound ones, and such as stand on one side or the other of a limit.
+fn tombstone_bodies() -> Vec<String> {
+    let hash = |number: u8| lower_hex(&Sha256::digest([number]));
+    let numbers = ["1735600060.5", "1000", "1000.0000001", "-0", "1e308", "1e999", "NaN", "null", "\"60\"", "01"];
+    let mut bodies = vec!["{}".to_owned(), r#"{"fragment_tombstones": null}"#.to_owned()];
+    for number in numbers {
+        let (one, other) = (hash(1), hash(2));
+        bodies.push(format!(r#"{{"content_hash": "{one}", "until": {number}, "node_id": "node-1"}}"#));
+        bodies.push(format!(r#"{{"content_hash": "{one}", "node_id": "node-1", "tombstone_until": {number}}}"#));
+        bodies.push(format!(r#"{{"fragment_tombstones": {{"{one}": {number}, "{other}": 2000}}, "peers": []}}"#));
+        let upper = one.to_uppercase();
+        bodies.push(format!(r#"{{"fragment_tombstones": {{"{one}": 3000, "{upper}": {number}, "h1": 1}}}}"#));
+    }
+    bodies
 }
 
 /// Enough for the many choices that a sketch of a frame has; a fuzzer that starts from nothing needs long to grow them.
