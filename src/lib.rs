@@ -67,6 +67,7 @@ mod error;
 mod format;
 mod frame;
 mod identity;
+mod json;
 #[cfg(all(unix, feature = "scrub"))]
 pub mod scrub;
 mod verify;

@@ -1,29 +1,28 @@
 //! The general road: any strict JSON, through serde_json.
 //!
-//! serde_json checks the grammar and gives the raw text of each value. What the contract asks beyond the grammar is
-//! checked here: no lone surrogates and no deep nesting anywhere, no field twice, and the domains of the ten fields.
+//! serde_json checks the grammar and gives the raw text of each value, [`json`] looks for lone surrogates and deep nesting.
+//! What else the contract asks is checked here: no field twice, and the domains of the ten fields.
 //! JSON problems go before field problems, as rows 7 and 8 of the contract's table do.
 
 use core::fmt;
-use core::str;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
-use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use super::{Dtype, HeadRange, IdentityView, InclusiveRange, PayloadHash, ShapeView, Text};
 use crate::error::{Detail, Error, Excerpt, FieldProblem, JsonProblem};
-use crate::format::{IdentityField, MAX_NESTING};
+use crate::format::IdentityField;
+use crate::json;
 
 pub(super) fn parse(json: &[u8]) -> Result<IdentityView<'_>, Error> {
-    let text = str::from_utf8(json).map_err(|error| json_error(error.valid_up_to(), JsonProblem::InvalidUtf8))?;
+    let text = json::text(json)?;
     let mut values = Values::default();
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    deserializer.deserialize_map(&mut values).map_err(|error| refusal(&error, text))?;
-    deserializer.end().map_err(|error| json_error(offset_of(&error, text), JsonProblem::TrailingCharacters))?;
-    check_strings_and_nesting(text)?;
+    deserializer.deserialize_map(&mut values).map_err(|error| json::refusal(&error, text))?;
+    deserializer.end().map_err(|error| json::trailing(&error, text))?;
+    json::check_strings_and_nesting(text)?;
     if let Some((field, raw)) = values.duplicate {
-        return Err(json_error(offset_in(text, raw), JsonProblem::DuplicateField(field)));
+        return Err(json::error(json::offset_in(text, raw), JsonProblem::DuplicateField(field)));
     }
     values.into_view(text)
 }
@@ -111,7 +110,7 @@ impl<'a> Reader<'a> {
         };
         read(raw).ok_or_else(|| {
             let problem = FieldProblem::OutOfDomain(Excerpt::of(raw));
-            Error::new(offset_in(self.text, raw) as u64, Detail::Field(field, problem))
+            Error::new(json::offset_in(self.text, raw) as u64, Detail::Field(field, problem))
         })
     }
 }
@@ -160,100 +159,4 @@ fn shape(raw: &str) -> Option<ShapeView<'_>> {
     let elements = elements(raw)?;
     let legal = elements.split(',').all(|dim| integer(dim).is_some_and(|dim| dim >= 0));
     legal.then(|| ShapeView::from_checked_json(elements))
-}
-
-/// What serde_json lets pass inside values that nobody asked for: lone surrogates and any depth. For valid JSON it
-/// says whether there are any; of other text it may say anything.
-fn check_strings_and_nesting(text: &str) -> Result<(), Error> {
-    let bytes = text.as_bytes();
-    let mut depth = 0_usize;
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'"' => at = check_string(bytes, at + 1)?,
-            b'{' | b'[' => {
-                depth += 1;
-                if depth > MAX_NESTING {
-                    return Err(json_error(at, JsonProblem::TooDeep));
-                }
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        at += 1;
-    }
-    Ok(())
-}
-
-/// Checks the escapes of a string whose opening quote stands before `start`; returns where its closing quote stands.
-fn check_string(bytes: &[u8], start: usize) -> Result<usize, Error> {
-    let mut at = start;
-    while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
-        at += found;
-        if bytes.get(at) == Some(&b'"') {
-            break;
-        }
-        at += match surrogate_escape(bytes, at) {
-            None => 2,
-            Some(Half::High) if surrogate_escape(bytes, at + 6) == Some(Half::Low) => 12,
-            Some(_) => return Err(json_error(at, JsonProblem::LoneSurrogate)),
-        };
-    }
-    Ok(at)
-}
-
-#[derive(PartialEq)]
-enum Half {
-    High,
-    Low,
-}
-
-/// Which half of a surrogate pair the escape at `at` names, if any.
-fn surrogate_escape(bytes: &[u8], at: usize) -> Option<Half> {
-    match bytes.get(at..)? {
-        [b'\\', b'u', b'd' | b'D', third, _, _, ..] => match third.to_ascii_lowercase() {
-            b'8' | b'9' | b'a' | b'b' => Some(Half::High),
-            b'c'..=b'f' => Some(Half::Low),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-fn json_error(offset: usize, problem: JsonProblem) -> Error {
-    Error::new(offset as u64, Detail::Json(problem))
-}
-
-/// Where `part`, a piece of `text`, starts in it.
-fn offset_in(text: &str, part: &str) -> usize {
-    part.as_ptr().addr() - text.as_ptr().addr()
-}
-
-/// Where serde_json stopped. It counts lines from 1 and, in bytes, columns from 1; column 0 is the line feed before.
-fn offset_of(error: &serde_json::Error, text: &str) -> usize {
-    let line_start = match error.line().checked_sub(2) {
-        None => 0,
-        Some(newline) => memchr::memchr_iter(b'\n', text.as_bytes()).nth(newline).map_or(text.len(), |at| at + 1),
-    };
-    let past_end = usize::from(!error.is_eof());
-    (line_start + error.column()).saturating_sub(past_end).min(text.len())
-}
-
-/// The error for text of which serde_json could not read an object.
-fn refusal(error: &serde_json::Error, text: &str) -> Error {
-    let offset = offset_of(error, text);
-    match error.classify() {
-        Category::Eof => json_error(offset, JsonProblem::UnexpectedEnd),
-        // Another value than an object; where it ends is of no interest.
-        Category::Data => json_error(text.len() - text.trim_start().len(), JsonProblem::NotAnObject),
-        // In a key, half of a surrogate pair is a syntax error to serde_json; in a value it is not.
-        Category::Io | Category::Syntax => match check_strings_and_nesting(text) {
-            Err(error)
-                if error.json_problem() == Some(JsonProblem::LoneSurrogate) && error.offset() < offset as u64 =>
-            {
-                error
-            }
-            _ => json_error(offset, JsonProblem::Syntax),
-        },
-    }
 }
