@@ -47,6 +47,7 @@
 //! | find the intact frames among anything else | [`scan`], `FrameScanner` (feature `std`) |
 //! | write a frame | [`canonicalize`], [`encode`], `FrameWriter` (feature `std`) |
 //! | say what a payload is | [`PayloadIdentity`], [`IdentityView`] |
+//! | keep cluster state across crashes | `snapshot` (feature `cluster`) |
 //! | hash | [`sha256`], [`Sha256`], [`Digest`]; many messages at once: [`sha256_many`], [`ManyHasher`], [`Kernel`] |
 //! | know why not | [`Error`], [`Reason`], [`ErrorClass`] |
 //!
@@ -55,6 +56,7 @@
 //! * `std` (default): streams over `std::io`. Without it the crate is `no_std` and needs `alloc`.
 //! * `rayon` (default): [`verify_batch`] works on several cores. Without it, in the calling thread.
 //! * `scrub`: the module `scrub`, which verifies files and directories (Unix).
+//! * `cluster`: the module `snapshot`; its store of files is for Unix.
 //! * `ring`: hash single messages with ring instead of sha2. PERF.md says where that pays.
 //!
 //! No global state but rayon's pool, no threads but those in it and those of a scrub, and all of them only where a page says
@@ -70,6 +72,8 @@ mod identity;
 mod json;
 #[cfg(all(unix, feature = "scrub"))]
 pub mod scrub;
+#[cfg(feature = "cluster")]
+pub mod snapshot;
 mod verify;
 
 pub use self::digest::{Digest, Kernel, ManyHasher, ParseDigestError, Sha256, sha256, sha256_many, sha256_many_with};
