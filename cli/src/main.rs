@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Canonicalize(args) => commands::canonicalize::run(&args),
         Command::Extract(args) => commands::extract::run(&args),
         Command::Fingerprint(args) => commands::fingerprint::run(&args),
+        Command::Snapshot(command) => commands::snapshot::run(&command),
     };
     outcome::exit(outcome)
 }

@@ -1,5 +1,6 @@
 //! What can be asked for on the command line.
 
+pub(crate) mod snapshot;
 mod verify;
 
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use membrane_codec::FrameReader;
 
+pub(crate) use self::snapshot::SnapshotCommand;
 pub(crate) use self::verify::{Checks, Reports, VerifyArgs};
 
 const EXIT_STATUS: &str = "\
@@ -43,6 +45,9 @@ pub(crate) enum Command {
     Extract(ExtractArgs),
     /// Print an identity's fingerprint
     Fingerprint(FingerprintArgs),
+    /// Show and check the snapshots of cluster state that nodes restore from
+    #[command(subcommand)]
+    Snapshot(SnapshotCommand),
 }
 
 #[derive(Debug, Args)]

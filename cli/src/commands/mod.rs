@@ -5,4 +5,5 @@ pub(crate) mod extract;
 pub(crate) mod fingerprint;
 pub(crate) mod inspect;
 pub(crate) mod salvage;
+pub(crate) mod snapshot;
 pub(crate) mod verify;
