@@ -21,6 +21,8 @@ mod small_disk;
 mod store;
 #[path = "snapshot/support.rs"]
 mod support;
+#[path = "snapshot/texts.rs"]
+mod texts;
 #[path = "snapshot/turns.rs"]
 mod turns;
 #[path = "snapshot/vectors.rs"]

@@ -2,20 +2,33 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread;
+use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use membrane_codec::scrub::Survey;
+use serde::Serialize;
 
 use crate::display::count;
 use crate::outcome::say;
-use crate::page::Interval;
 
 /// How often the terminal is drawn.
 const TICK: Duration = Duration::from_millis(100);
 /// As many intervals are kept, each as long as it must be for that.
 const MOST_INTERVALS: usize = 240;
+
+/// What there is to do.
+pub(crate) struct Whole {
+    pub(crate) bytes: u64,
+    /// How many frames, where that can be known before.
+    pub(crate) frames: Option<u64>,
+}
+
+impl From<Survey> for Whole {
+    fn from(survey: Survey) -> Self {
+        Self { bytes: survey.bytes, frames: Some(survey.files) }
+    }
+}
 
 /// Counts what is done, from any thread.
 pub(crate) struct Progress {
@@ -24,7 +37,7 @@ pub(crate) struct Progress {
     frames: AtomicU64,
     failures: AtomicU64,
     /// What there is to do, once it is known.
-    whole: OnceLock<Survey>,
+    whole: OnceLock<Whole>,
     bar: ProgressBar,
     every: Option<Duration>,
     over: AtomicBool,
@@ -60,13 +73,18 @@ impl Progress {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// All up to this byte is done, for work that goes through one file and at times back in it.
+    pub(crate) fn reach(&self, byte: u64) {
+        self.bytes.fetch_max(byte, Ordering::Relaxed);
+    }
+
     pub(crate) fn add_frame(&self, failed: bool) {
         self.frames.fetch_add(1, Ordering::Relaxed);
         self.failures.fetch_add(u64::from(failed), Ordering::Relaxed);
     }
 
-    pub(crate) fn set_whole(&self, whole: Survey) {
-        let _ = self.whole.set(whole);
+    pub(crate) fn set_whole(&self, whole: impl Into<Whole>) {
+        let _ = self.whole.set(whole.into());
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
@@ -78,8 +96,18 @@ impl Progress {
         self.bar.suspend(print);
     }
 
+    /// Shows and records while `work` is done. Threads that it starts in the scope are to look at [`Progress::is_over`].
+    pub(crate) fn while_shown<'e, T>(&'e self, work: impl for<'s> FnOnce(&'s Scope<'s, 'e>) -> T) -> T {
+        thread::scope(|scope| {
+            // Where threads are scarce the work goes on unshown.
+            let shown = thread::Builder::new().spawn_scoped(scope, || self.keep()).ok();
+            let _end = EndShowing(self, shown.as_ref().map(|shown| shown.thread()));
+            work(scope)
+        })
+    }
+
     /// Shows and records until [`Progress::end`].
-    pub(crate) fn keep(&self) {
+    fn keep(&self) {
         let mut next_line = self.every;
         while !self.is_over() {
             thread::park_timeout(TICK);
@@ -102,7 +130,7 @@ impl Progress {
         self.over.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn end(&self) {
+    fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
 
@@ -137,11 +165,8 @@ impl Progress {
         let (done, left) = match self.whole.get() {
             Some(whole) if bytes > 0 && whole.bytes >= bytes => {
                 let percent = 100.0 * bytes as f64 / whole.bytes as f64;
-                let done = format!(
-                    "{files} of {} frames, {read} of {} ({percent:.0}%)",
-                    HumanCount(whole.files),
-                    HumanBytes(whole.bytes)
-                );
+                let of_all = whole.frames.map_or(String::new(), |frames| format!(" of {}", HumanCount(frames)));
+                let done = format!("{files}{of_all} frames, {read} of {} ({percent:.0}%)", HumanBytes(whole.bytes));
                 let left = Duration::from_secs_f64((whole.bytes - bytes) as f64 / rate);
                 (done, format!(", {} left", HumanDuration(left)))
             }
@@ -149,6 +174,26 @@ impl Progress {
         };
         format!("{done}, {}/s{left}, {}", HumanBytes(rate as u64), count(failures, "failure"))
     }
+}
+
+/// Ends what shows progress, whatever ends the work.
+struct EndShowing<'p>(&'p Progress, Option<&'p thread::Thread>);
+
+impl Drop for EndShowing<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+        self.1.iter().for_each(|shown| shown.unpark());
+    }
+}
+
+/// What was done since the interval before, or since the start.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Interval {
+    /// Its end, from the start of the run.
+    pub(crate) seconds: f64,
+    pub(crate) bytes: u64,
+    pub(crate) frames: u64,
+    pub(crate) failures: u64,
 }
 
 /// What was done over time, in intervals that grow with the run.

@@ -148,7 +148,7 @@ fn the_page_and_the_metrics_hold_the_numbers_of_the_json() {
     for status in ["ok", "schema_error", "corrupt_payload", "io_error"] {
         expected.insert(format!("membrane_scrub_frames{{status=\"{status}\"}}"), number(status));
     }
-    for reason in membrane_codec::Reason::ALL {
+    for reason in membrane_codec::Reason::OF_FRAMES {
         let count = reasons.get(reason.as_str()).copied().unwrap_or(0) as f64;
         expected.insert(format!("membrane_scrub_damaged_frames{{reason=\"{reason}\"}}"), count);
     }
@@ -159,6 +159,7 @@ fn the_page_and_the_metrics_hold_the_numbers_of_the_json() {
     for (metric, value) in [
         ("read_bytes", number("bytes")),
         ("missing_keys", number("missing")),
+        ("not_judged_keys", 0.0),
         ("quarantined_files", number("quarantined")),
         ("verified_before_files", 0.0),
         ("vanished_files", 0.0),

@@ -3,9 +3,9 @@
 use core::fmt;
 
 use super::Reason;
-use crate::format::{HEADER_LEN, IdentityField, MAGIC, MAX_NESTING, SCHEMA_VERSION};
+use crate::format::{Field, HEADER_LEN, MAGIC, MAX_NESTING, MessageField, SCHEMA_VERSION};
 
-/// What is wrong with an identity's JSON text (contract, section 2).
+/// What is wrong with the JSON text of an identity or a message (contract, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JsonProblem {
@@ -23,11 +23,57 @@ pub enum JsonProblem {
     LoneSurrogate,
     /// Arrays and objects are nested deeper than [`MAX_NESTING`].
     TooDeep,
-    /// One of the ten fields is given twice.
-    DuplicateField(IdentityField),
+    /// A field is given twice.
+    DuplicateField(Field),
 }
 
-/// What is wrong with one of the ten fields.
+impl JsonProblem {
+    /// What was found, in words.
+    pub(crate) const fn found(self) -> &'static str {
+        match self {
+            Self::InvalidUtf8 => "bytes that are not UTF-8",
+            Self::Syntax => "a JSON syntax error",
+            Self::UnexpectedEnd => "the end of the text",
+            Self::NotAnObject => "another JSON value",
+            Self::TrailingCharacters => "characters after the object",
+            Self::LoneSurrogate => "half of a surrogate pair",
+            Self::TooDeep => "a deeper level",
+            Self::DuplicateField(_) => "a second value",
+        }
+    }
+
+    /// What was expected, in words.
+    pub(crate) const fn expected(self) -> impl fmt::Display {
+        ExpectedJson(self)
+    }
+}
+
+struct ExpectedJson(JsonProblem);
+
+impl fmt::Display for ExpectedJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            JsonProblem::InvalidUtf8 => f.write_str("UTF-8"),
+            JsonProblem::Syntax => f.write_str("strict JSON (RFC 8259)"),
+            JsonProblem::UnexpectedEnd => f.write_str("the rest of the object"),
+            JsonProblem::NotAnObject => f.write_str("one object"),
+            JsonProblem::TrailingCharacters => f.write_str("the end"),
+            JsonProblem::LoneSurrogate => f.write_str("whole pairs"),
+            JsonProblem::TooDeep => write!(f, "at most {MAX_NESTING} levels"),
+            JsonProblem::DuplicateField(_) => f.write_str("one"),
+        }
+    }
+}
+
+/// Which kind of text breaks the rules of JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Document {
+    Identity,
+    #[cfg(feature = "message")]
+    Message,
+}
+
+/// What is wrong with a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldProblem {
     Missing,
@@ -62,8 +108,8 @@ pub(crate) enum Detail {
         identity_len: u32,
         cap: u32,
     },
-    Json(JsonProblem),
-    Field(IdentityField, FieldProblem),
+    Json(Document, JsonProblem),
+    Field(Field, FieldProblem),
     /// Row 9. Wide, since payload_len alone may be 2^64-1.
     Truncated {
         frame_len: u128,
@@ -91,16 +137,23 @@ impl Detail {
             Self::IdentityDoesNotFit { .. } => Reason::IdentityLength,
             #[cfg(feature = "std")]
             Self::IdentityAboveCap { .. } => Reason::IdentityLength,
-            Self::Json(_) => Reason::IdentityJson,
-            Self::Field(..) => Reason::IdentityField,
+            Self::Json(Document::Identity, _) => Reason::IdentityJson,
+            #[cfg(feature = "message")]
+            Self::Json(Document::Message, _) => Reason::MessageJson,
+            Self::Field(Field::Identity(_), _) => Reason::IdentityField,
+            // Another version explains why other fields are missing; no version does not.
+            Self::Field(Field::Message(MessageField::SchemaVersion), FieldProblem::OutOfDomain(_)) => {
+                Reason::MessageVersion
+            }
+            Self::Field(Field::Message(_), _) => Reason::MessageField,
             Self::TrailingBytes { .. } => Reason::TrailingBytes,
             Self::Trailer { .. } => Reason::TrailerMismatch,
         }
     }
 
-    pub(super) const fn field(&self) -> Option<IdentityField> {
+    pub(super) const fn field(&self) -> Option<Field> {
         match self {
-            Self::Field(field, _) | Self::Json(JsonProblem::DuplicateField(field)) => Some(*field),
+            Self::Field(field, _) | Self::Json(_, JsonProblem::DuplicateField(field)) => Some(*field),
             _ => None,
         }
     }
@@ -123,16 +176,7 @@ impl fmt::Display for Found<'_> {
             }
             #[cfg(feature = "std")]
             Detail::IdentityAboveCap { identity_len, .. } => write!(f, "identity_len {identity_len}"),
-            Detail::Json(problem) => f.write_str(match problem {
-                JsonProblem::InvalidUtf8 => "bytes that are not UTF-8",
-                JsonProblem::Syntax => "a JSON syntax error",
-                JsonProblem::UnexpectedEnd => "the end of the text",
-                JsonProblem::NotAnObject => "another JSON value",
-                JsonProblem::TrailingCharacters => "characters after the object",
-                JsonProblem::LoneSurrogate => "half of a surrogate pair",
-                JsonProblem::TooDeep => "a deeper level",
-                JsonProblem::DuplicateField(_) => "a second value",
-            }),
+            Detail::Json(_, problem) => f.write_str(problem.found()),
             Detail::Field(_, FieldProblem::Missing) => f.write_str("nothing"),
             Detail::Field(_, FieldProblem::OutOfDomain(ref excerpt)) => excerpt.fmt(f),
             Detail::TrailingBytes { have: Some(have), .. } => write!(f, "{}", Bytes(have.into())),
@@ -156,16 +200,7 @@ impl fmt::Display for Expected<'_> {
             }
             #[cfg(feature = "std")]
             Detail::IdentityAboveCap { cap, .. } => write!(f, "at most {cap}, the cap for streams"),
-            Detail::Json(problem) => match problem {
-                JsonProblem::InvalidUtf8 => f.write_str("UTF-8"),
-                JsonProblem::Syntax => f.write_str("strict JSON (RFC 8259)"),
-                JsonProblem::UnexpectedEnd => f.write_str("the rest of the object"),
-                JsonProblem::NotAnObject => f.write_str("one object"),
-                JsonProblem::TrailingCharacters => f.write_str("the end"),
-                JsonProblem::LoneSurrogate => f.write_str("whole pairs"),
-                JsonProblem::TooDeep => write!(f, "at most {MAX_NESTING} levels"),
-                JsonProblem::DuplicateField(_) => f.write_str("one"),
-            },
+            Detail::Json(_, problem) => problem.expected().fmt(f),
             Detail::Field(field, _) => f.write_str(field.domain()),
             Detail::Truncated { frame_len, .. } => write!(f, "a frame of {}", Bytes(frame_len)),
             Detail::TrailingBytes { frame_len, .. } => write!(f, "a frame of {}", Bytes(frame_len.into())),

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::cursor::Piece;
-use crate::error::{Error, Excerpt};
+use crate::error::Excerpt;
+use crate::json::Fault;
 
 /// Which rule is broken. The codes ([`SnapshotReason::as_str`]) are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,7 +12,7 @@ use crate::error::{Error, Excerpt};
 pub enum SnapshotReason {
     /// `snapshot_json`: not one strict JSON object, or a key that has a meaning is given twice.
     SnapshotJson,
-    /// `snapshot_version`: `schema_version` is missing or not 5.
+    /// `snapshot_version`: `schema_version` is not 5.
     SnapshotVersion,
     /// `snapshot_field`: a field is missing or out of its domain.
     SnapshotField,
@@ -82,10 +83,13 @@ struct Facts {
 }
 
 impl SnapshotError {
+    /// The domain of `schema_version`.
+    pub(super) const VERSION: &str = "the integer 5";
+
     /// The text is no strict JSON.
-    pub(super) fn json(error: &Error) -> Self {
-        let (found, expected) = (error.found().to_string(), error.expected().to_string());
-        Self::new(SnapshotReason::SnapshotJson, error.offset(), None, found, expected)
+    pub(super) fn json(fault: Fault) -> Self {
+        let (found, expected) = (fault.problem.found().into(), fault.problem.expected().to_string());
+        Self::new(SnapshotReason::SnapshotJson, fault.offset as u64, None, found, expected)
     }
 
     /// A key that may stand once stands here a second time.
@@ -93,16 +97,17 @@ impl SnapshotError {
         Self::new(SnapshotReason::SnapshotJson, offset as u64, Some(field), "a second value".into(), "one".into())
     }
 
-    /// What `schema_version` holds, if it is there, is not 5.
-    pub(super) fn version(found: Option<Piece<'_>>) -> Self {
-        let (offset, found) = excerpt(found);
-        Self::new(SnapshotReason::SnapshotVersion, offset, Some("schema_version".into()), found, "5".into())
+    /// What `schema_version` holds is not 5.
+    pub(super) fn version(found: Piece<'_>) -> Self {
+        let mut error = Self::domain("schema_version".into(), found, Self::VERSION);
+        error.0.reason = SnapshotReason::SnapshotVersion;
+        error
     }
 
     /// What a field holds is out of its domain.
     pub(super) fn domain(field: String, found: Piece<'_>, expected: &str) -> Self {
-        let (offset, found) = excerpt(Some(found));
-        Self::new(SnapshotReason::SnapshotField, offset, Some(field), found, expected.into())
+        let excerpt = Excerpt::of(found.raw).to_string();
+        Self::new(SnapshotReason::SnapshotField, found.at as u64, Some(field), excerpt, expected.into())
     }
 
     /// The object that starts here lacks a field.
@@ -141,10 +146,6 @@ impl SnapshotError {
     pub fn expected(&self) -> &str {
         &self.0.expected
     }
-}
-
-fn excerpt(found: Option<Piece<'_>>) -> (u64, String) {
-    found.map_or_else(|| (0, "nothing".into()), |Piece { at, raw }| (at as u64, Excerpt::of(raw).to_string()))
 }
 
 impl fmt::Display for SnapshotError {

@@ -6,15 +6,12 @@
 
 use std::num::NonZeroU16;
 
-use serde::Deserializer;
-use serde::de::IgnoredAny;
-
 use super::cursor::{Cursor, Elements, Lost, Piece};
 use super::{CapturedAt, Member, NodeId, ServerCounters, Shards, Snapshot, SnapshotError, UnknownKeys};
-use crate::error::{Error, Excerpt, JsonProblem};
+use crate::error::{Excerpt, JsonProblem};
 use crate::format::SCHEMA_VERSION;
 use crate::identity::Text;
-use crate::json;
+use crate::json::{check_object, fault};
 
 const PRIMARY_MAP: &str = "shards.primary_map";
 const REPLICA_MAP: &str = "shards.replica_map";
@@ -30,14 +27,14 @@ const LIST: &str = "a list";
 pub(super) fn snapshot(json: Vec<u8>) -> Result<Snapshot, SnapshotError> {
     let text = String::from_utf8(json).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
-        SnapshotError::json(&json::error(offset, JsonProblem::InvalidUtf8))
+        SnapshotError::json(fault(offset, JsonProblem::InvalidUtf8))
     })?;
     let mut search = Search { cursor: Cursor::new(&text, 0), duplicate: None, problem: None };
     let found = search.snapshot();
     let Search { duplicate, problem, .. } = search;
-    check_json(&text, found.is_ok()).map_err(|error| SnapshotError::json(&error))?;
+    check_object(&text, found.is_ok()).map_err(SnapshotError::json)?;
     // Of JSON, only what is nested too deep loses the cursor, and that was just refused.
-    let found = found.map_err(|Lost| SnapshotError::json(&json::error(0, JsonProblem::Syntax)))?;
+    let found = found.map_err(|Lost| SnapshotError::json(fault(0, JsonProblem::Syntax)))?;
     // What another version means by a field is not for this one to judge.
     let problem = found.wrong_version.or(problem);
 
@@ -54,38 +51,21 @@ pub(super) fn snapshot(json: Vec<u8>) -> Result<Snapshot, SnapshotError> {
         let map = if same.is_primary { PRIMARY_MAP } else { REPLICA_MAP };
         SnapshotError::duplicate(same.at, entry(map, &same.key))
     });
-    match (duplicate, shards, problem, found.cluster_epoch.flatten(), found.captured_at.flatten()) {
-        (Some(duplicate), ..) => Err(duplicate),
-        (None, Err(duplicate), ..) => Err(duplicate),
-        (None, Ok(_), Some(problem), ..) => Err(problem),
-        (None, Ok(shards), None, Some(cluster_epoch), Some(captured_at)) => Ok(Snapshot {
-            cluster_epoch,
-            captured_at,
-            membership: found.membership.flatten().unwrap_or_default(),
-            shards,
-            server: found.server.flatten().unwrap_or_default(),
-            unknown: found.unknown,
-        }),
-        (None, Ok(_), None, None, _) => Err(SnapshotError::missing("cluster_epoch".into(), found.start, U64)),
-        (None, Ok(_), None, Some(_), None) => {
-            Err(SnapshotError::missing("captured_at".into(), found.start, CapturedAt::DOMAIN))
-        }
+    if let Some(problem) = duplicate.or(shards.as_ref().err().cloned()).or(problem) {
+        return Err(problem);
     }
-}
-
-/// Whether the text is one strict JSON object. When a cursor has gone through all of it, nothing is nested too deep.
-fn check_json(text: &str, nesting_is_known: bool) -> Result<(), Error> {
-    let has_escapes = || memchr::memchr(b'\\', text.as_bytes()).is_some();
-    let strings = if nesting_is_known && !has_escapes() { Ok(()) } else { json::check_strings_and_nesting(text) };
-    match strings {
-        Err(error) if error.json_problem() == Some(JsonProblem::TooDeep) => Err(error),
-        strings => {
-            let mut deserializer = serde_json::Deserializer::from_str(text);
-            deserializer.deserialize_map(IgnoredAny).map_err(|error| json::refusal(&error, text))?;
-            deserializer.end().map_err(|error| json::trailing(&error, text))?;
-            strings
-        }
+    let missing = |field: &str, expected| SnapshotError::missing(field.into(), found.start, expected);
+    if !found.has_version {
+        return Err(missing("schema_version", SnapshotError::VERSION));
     }
+    Ok(Snapshot {
+        cluster_epoch: found.cluster_epoch.flatten().ok_or_else(|| missing("cluster_epoch", U64))?,
+        captured_at: found.captured_at.flatten().ok_or_else(|| missing("captured_at", CapturedAt::DOMAIN))?,
+        membership: found.membership.flatten().unwrap_or_default(),
+        shards: shards?,
+        server: found.server.flatten().unwrap_or_default(),
+        unknown: found.unknown,
+    })
 }
 
 /// For the value of a key: empty until the key was met, then what the value means, if it means anything.
@@ -94,6 +74,7 @@ type Slot<T> = Option<Option<T>>;
 /// What a text holds, provided that it is JSON.
 #[derive(Default)]
 struct Found {
+    has_version: bool,
     wrong_version: Option<SnapshotError>,
     cluster_epoch: Slot<u64>,
     captured_at: Slot<CapturedAt>,
@@ -156,8 +137,9 @@ impl<'a> Search<'a> {
                 _ => found.unknown.push(key, self.cursor.value(1)?),
             }
         }
-        let is_right = version.flatten().and_then(unsigned) == Some(SCHEMA_VERSION.into());
-        found.wrong_version = (!is_right).then(|| SnapshotError::version(version.flatten()));
+        found.has_version = version.is_some();
+        let is_wrong = |value: &Piece<'_>| unsigned(*value) != Some(SCHEMA_VERSION.into());
+        found.wrong_version = version.flatten().filter(is_wrong).map(SnapshotError::version);
         Ok(found)
     }
 
@@ -367,7 +349,7 @@ fn boolean(value: Piece<'_>) -> Option<bool> {
 }
 
 fn string(value: Piece<'_>) -> Option<String> {
-    Some(Text::from_checked_json(value.raw.strip_prefix('"')?.strip_suffix('"')?).into())
+    Text::from_json(value.raw).map(String::from)
 }
 
 fn node_id(value: Piece<'_>) -> Option<NodeId> {

@@ -5,6 +5,7 @@
 
 #![allow(dead_code)] // Each test takes what it needs.
 
+pub(crate) mod message;
 pub(crate) mod snapshot;
 
 use std::iter::Peekable;

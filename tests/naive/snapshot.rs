@@ -41,8 +41,10 @@ pub(crate) fn snapshot(bytes: &[u8]) -> Result<Snapshot, &'static str> {
     if has_duplicates(&members) {
         return Err("snapshot_json");
     }
-    if get(&members, "schema_version").and_then(unsigned) != Some(5) {
-        return Err("snapshot_version");
+    match get(&members, "schema_version") {
+        None => return Err("snapshot_field"),
+        Some(version) if unsigned(version) != Some(5) => return Err("snapshot_version"),
+        Some(_) => {}
     }
     fields(&members).ok_or("snapshot_field")
 }

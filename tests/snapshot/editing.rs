@@ -7,7 +7,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::support::{check, node};
+use crate::agreement::check_snapshot;
+use crate::support::node;
 
 #[derive(Clone, Debug)]
 enum Edit {
@@ -77,7 +78,7 @@ proptest! {
                     assert_eq!(snapshot.shards.remove_replicas(&hash), plain.replica.remove(&hash).is_some());
                 }
                 Edit::Reload => {
-                    let again = check(&snapshot.to_json()).expect("what is written is a snapshot");
+                    let again = check_snapshot(&snapshot.to_json()).expect("what is written is a snapshot");
                     assert_eq!(again, snapshot);
                     snapshot = again;
                 }

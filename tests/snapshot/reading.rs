@@ -2,8 +2,8 @@
 
 use membrane_codec::snapshot::{NodeId, Snapshot, SnapshotReason};
 
+use crate::agreement::check_snapshot;
 use crate::naive::snapshot::is_node_id;
-use crate::support::check;
 
 const PLAIN: &str = r#"{"schema_version": 5, "cluster_epoch": 42, "captured_at": 1735600000.123, "membership": [{"node_id": "n", "host": "h", "port": 1}], "shards": {"primary_map": {"hash1": "node-1"}, "replica_map": {"hash1": ["node-2", "node-3"]}}, "server": {"request_count": 1, "error_count": 0}}"#;
 
@@ -14,7 +14,7 @@ fn with(before: &str, after: &str) -> String {
 }
 
 fn refusal(json: &str) -> String {
-    assert_eq!(check(json.as_bytes()), None);
+    assert_eq!(check_snapshot(json.as_bytes()), None);
     Snapshot::from_json(json).expect_err("the oracle says so").to_string()
 }
 
@@ -76,7 +76,11 @@ fn what_is_said_of_what_is_none() {
             "snapshot_field at byte {at}: membership[0].node_id: found \"\\u002e\", expected 1 to 250 bytes without control \
              characters, / or \\, that do not start with a period",
         ),
-        ("\"node-1\"", "777", "snapshot_field at byte {at}: shards.primary_map[\"hash1\"]: found 777, expected a string"),
+        (
+            "\"node-1\"",
+            "777",
+            "snapshot_field at byte {at}: shards.primary_map[\"hash1\"]: found 777, expected a string",
+        ),
         (
             "[\"node-2\", \"node-3\"]",
             "[\"node-2\", [1, 2]]",
@@ -95,14 +99,18 @@ fn what_is_said_of_what_is_none() {
         (
             "\"schema_version\": 5",
             "\"schema_version\": 6",
-            "snapshot_version at byte {at}: schema_version: found 6, expected 5",
+            "snapshot_version at byte {at}: schema_version: found 6, expected the integer 5",
         ),
         (
             "\"schema_version\": 5",
             "\"schema_version\": 5.0",
-            "snapshot_version at byte {at}: schema_version: found 5.0, expected 5",
+            "snapshot_version at byte {at}: schema_version: found 5.0, expected the integer 5",
         ),
-        ("\"schema_version\": 5, ", "", "snapshot_version at byte {at}: schema_version: found nothing, expected 5"),
+        (
+            "\"schema_version\": 5, ",
+            "",
+            "snapshot_field at byte {at}: schema_version: found nothing, expected the integer 5",
+        ),
         (
             "\"cluster_epoch\": 42, ",
             "",
@@ -163,7 +171,7 @@ fn json_that_is_none() {
     }
     let error = Snapshot::from_json(b"{\"a\": \"\xff\"}").expect_err("it is not UTF-8");
     assert_eq!(error.to_string(), "snapshot_json at byte 7: found bytes that are not UTF-8, expected UTF-8");
-    assert_eq!(check(b"{\"a\": \"\xff\"}"), None);
+    assert_eq!(check_snapshot(b"{\"a\": \"\xff\"}"), None);
     // Whatever else is wrong: no JSON is told first, then another version.
     assert!(refusal(&with("42", "-1, ]")).starts_with("snapshot_json "));
     assert!(refusal(&with("42", "-1").replace("version\": 5", "version\": 6")).starts_with("snapshot_version "));
@@ -179,7 +187,7 @@ fn nesting_up_to_the_limit() {
         [("\"server\": {", 2), ("\"captured_at\": 1735600000.123, ", 1), ("\"shards\": {", 2), ("[{", 3)]
     {
         let with_nested = |levels: usize| with(place, &format!("{place}\"x\": {}, ", nested(levels)));
-        assert!(check(with_nested(128 - depth).as_bytes()).is_some(), "{place}");
+        assert!(check_snapshot(with_nested(128 - depth).as_bytes()).is_some(), "{place}");
         let json = with_nested(129 - depth);
         let offset = PLAIN.find(place).expect("it is there") + place.len() + 5 + 128 - depth;
         let message = format!("snapshot_json at byte {offset}: found a deeper level, expected at most 128 levels");
@@ -196,8 +204,8 @@ fn nesting_up_to_the_limit() {
 fn odd_snapshots_that_are_sound() {
     let escaped =
         PLAIN.replace("hash1", "h\\u0061sh1").replace("shards", "\\u0073hards").replace("\"n\"", "\"\\u006e\"");
-    let snapshot = check(escaped.as_bytes()).expect("escapes change nothing");
-    assert_eq!(snapshot, check(PLAIN.as_bytes()).expect("a snapshot"));
+    let snapshot = check_snapshot(escaped.as_bytes()).expect("escapes change nothing");
+    assert_eq!(snapshot, check_snapshot(PLAIN.as_bytes()).expect("a snapshot"));
     assert_eq!(snapshot.shards.primary("hash1").expect("it is there"), "node-1");
     for (before, after) in [
         ("42", "-0"),
@@ -217,7 +225,7 @@ fn odd_snapshots_that_are_sound() {
         ("[\"node-2\", \"node-3\"]", "[ ]"),
         ("[\"node-2\", \"node-3\"]", "[\n\"\\\"]\" ,\t\"[\\\\\"\r]"),
     ] {
-        assert!(check(with(before, after).as_bytes()).is_some(), "{after}");
+        assert!(check_snapshot(with(before, after).as_bytes()).is_some(), "{after}");
     }
 }
 
@@ -227,7 +235,7 @@ fn unknown_keys_survive_digit_for_digit() {
         "\"server\": {",
         "\"x\": {\"y\": [1.50, 1e999, 123456789012345678901234567890, -0]}, \"server\": {\"up\\u0074ime\": 9.0, ",
     );
-    let mut snapshot = check(json.as_bytes()).expect("a snapshot");
+    let mut snapshot = check_snapshot(json.as_bytes()).expect("a snapshot");
     snapshot.cluster_epoch = 18;
     snapshot.shards.set_primary("hash2", "node-1");
     let again = Snapshot::from_json(snapshot.to_json()).expect("a snapshot");
@@ -241,7 +249,7 @@ fn unknown_keys_survive_digit_for_digit() {
 
 #[test]
 fn the_text_of_a_snapshot() {
-    let json = String::from_utf8(check(PLAIN.as_bytes()).expect("a snapshot").to_json()).expect("text");
+    let json = String::from_utf8(check_snapshot(PLAIN.as_bytes()).expect("a snapshot").to_json()).expect("text");
     assert_eq!(
         json,
         "{\"schema_version\":5,\"cluster_epoch\":42,\"captured_at\":1735600000.123,\"membership\":[{\"node_id\":\"n\",\

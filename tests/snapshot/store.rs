@@ -116,7 +116,9 @@ fn what_is_no_snapshot_stays_and_is_named() {
         let text = error.to_string();
         // What would turn the line around is not printed.
         assert!(
-            text.ends_with("node 1\\u{202e}.json\": snapshot_version at byte 19: schema_version: found 4, expected 5"),
+            text.ends_with(
+                "node 1\\u{202e}.json\": snapshot_version at byte 19: schema_version: found 4, expected the integer 5"
+            ),
             "{text}"
         );
     }
