@@ -56,7 +56,8 @@ impl Ord for CapturedAt {
 }
 
 impl fmt::Display for CapturedAt {
+    /// The number of seconds, as JSON has it: with an exponent where it would be hundreds of digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        fmt::Debug::fmt(&self.0, f)
     }
 }

@@ -186,7 +186,8 @@ fn print(snapshot: &Snapshot, path: &str, out: &mut impl Write) -> io::Result<()
     writeln!(out, "{path}\n\nsnapshot")?;
     let mut line = |name: &str, value: &dyn Display| writeln!(out, "  {name:<20}{value}");
     line("cluster_epoch", &snapshot.cluster_epoch)?;
-    line("captured_at", &format_args!("{} ({})", snapshot.captured_at, date(snapshot.captured_at)))?;
+    let date = date(snapshot.captured_at).map(|date| format!(" ({date})")).unwrap_or_default();
+    line("captured_at", &format_args!("{}{date}", snapshot.captured_at))?;
     line("request_count", &snapshot.server.request_count)?;
     line("error_count", &snapshot.server.error_count)?;
     line("primary_map", &Hashes(snapshot.shards.primary_len()))?;

@@ -11,7 +11,7 @@ use membrane_codec::snapshot::{
 };
 use serde::Serialize;
 
-use super::date;
+use super::date_or_seconds;
 use crate::args::snapshot::VerifyArgs;
 use crate::display::{BAD, GOOD, count, painted, path_bytes, printable};
 use crate::outcome::{Failure, Outcome};
@@ -136,7 +136,7 @@ fn print(path: &Path, verdict: &Verdict, out: &mut impl Write) -> io::Result<()>
     if let Verdict::Sound(_, snapshot) = verdict {
         let Snapshot { cluster_epoch, captured_at, membership, shards, .. } = &**snapshot;
         let (members, shards) = (count(membership.len() as u64, "member"), count(shards.primary_len() as u64, "shard"));
-        writeln!(out, "    epoch {cluster_epoch}, captured {}: {members}, {shards}", date(*captured_at))?;
+        writeln!(out, "    epoch {cluster_epoch}, captured {}: {members}, {shards}", date_or_seconds(*captured_at))?;
     }
     if let Some(detail) = verdict.detail() {
         writeln!(out, "    {detail}")?;
@@ -166,7 +166,7 @@ fn print_summary(
         }
     }
     if let Some((captured_at, _, node)) = &totals.newest {
-        writeln!(out, "\nnewest: {}, captured {}", printable(Path::new(node.as_str())), date(*captured_at))?;
+        writeln!(out, "\nnewest: {}, captured {}", printable(Path::new(node.as_str())), date_or_seconds(*captured_at))?;
     }
     for warning in warnings {
         writeln!(out, "\n{}  {}\n    {warning}", painted("warning", BAD), printable(directory))?;
