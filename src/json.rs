@@ -65,9 +65,10 @@ impl<'a, K: Key, const N: usize> Object<'a, K, N> {
 }
 
 /// What is wrong with a text, and at which of its bytes.
+#[derive(Clone, Copy)]
 pub(crate) struct Fault {
     pub(crate) offset: usize,
-    problem: JsonProblem,
+    pub(crate) problem: JsonProblem,
 }
 
 #[cfg(feature = "cluster")]
@@ -80,7 +81,7 @@ impl Fault {
     }
 }
 
-const fn fault(offset: usize, problem: JsonProblem) -> Fault {
+pub(crate) const fn fault(offset: usize, problem: JsonProblem) -> Fault {
     Fault { offset, problem }
 }
 
@@ -105,6 +106,25 @@ pub(crate) fn members<'a, K: Copy, const N: usize>(
     deserializer.end().map_err(|error| fault(offset_of(&error, text), JsonProblem::TrailingCharacters))?;
     check_strings_and_nesting(text)?;
     Ok(members)
+}
+
+/// Whether the text is one strict object, whatever its keys are. Whoever has been through all of it and found nothing nested
+/// too deep says so, and then it is only read once more where there are escapes.
+///
+/// What serde_json notes of nested values on the heap is no more than the limit on nesting allows.
+#[cfg(feature = "cluster")]
+pub(crate) fn check_object(text: &str, nesting_is_known: bool) -> Result<(), Fault> {
+    let has_escapes = || memchr::memchr(b'\\', text.as_bytes()).is_some();
+    let strings = if nesting_is_known && !has_escapes() { Ok(()) } else { check_strings_and_nesting(text) };
+    match strings {
+        Err(fault) if fault.problem == JsonProblem::TooDeep => Err(fault),
+        strings => {
+            let mut deserializer = serde_json::Deserializer::from_str(text);
+            deserializer.deserialize_map(serde::de::IgnoredAny).map_err(|error| refusal(&error, text))?;
+            deserializer.end().map_err(|error| fault(offset_of(&error, text), JsonProblem::TrailingCharacters))?;
+            strings
+        }
+    }
 }
 
 struct Reading<'m, 'a, K, F, I, const N: usize> {

@@ -52,6 +52,7 @@
 //! | send and receive payloads as protobuf messages, in chunks | `proto` (feature `proto`) |
 //! | keep what was deleted from returning | `tombstone` (feature `cluster`) |
 //! | know when nobody holds a blob any more | `refcount` (feature `cluster`) |
+//! | keep cluster state across crashes | `snapshot` (feature `cluster`) |
 //! | hash | [`sha256`], [`Sha256`], [`Digest`]; many messages at once: [`sha256_many`], [`ManyHasher`], [`Kernel`] |
 //! | know why not | [`Error`], [`Reason`], [`ErrorClass`] |
 //!
@@ -62,7 +63,7 @@
 //! * `scrub`: the module `scrub`, which verifies files and directories (Unix).
 //! * `message`: the wire message in JSON, read through simd-json where it pays.
 //! * `proto`: the module `proto`, which sends and receives payloads as protobuf messages, in chunks. Builds zstd from C.
-//! * `cluster`: the modules `tombstone` and `refcount`.
+//! * `cluster`: the modules `snapshot` (its store of files is for Unix), `tombstone` and `refcount`.
 //! * `ring`: hash single messages with ring instead of sha2. PERF.md says where that pays.
 //!
 //! No global state but rayon's pool, no threads but those in it and those of a scrub, and all of them only where a page says
@@ -84,6 +85,8 @@ pub mod proto;
 pub mod refcount;
 #[cfg(all(unix, feature = "scrub"))]
 pub mod scrub;
+#[cfg(feature = "cluster")]
+pub mod snapshot;
 #[cfg(feature = "cluster")]
 mod sync;
 mod tenant;

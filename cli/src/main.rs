@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Command::Extract(args) => commands::extract::run(&args),
         Command::Fingerprint(args) => commands::fingerprint::run(&args),
         Command::Message(args) => commands::message::run(&args),
+        Command::Snapshot(command) => commands::snapshot::run(&command),
     };
     outcome::exit(outcome)
 }

@@ -1,5 +1,5 @@
-//! What more than one fuzz target checks: that the library's verdict on a frame, an identity or a message is the oracle's, and that
-//! all the ways to ask the library for it agree.
+//! What more than one fuzz target checks: that the library's verdict on a frame, an identity, a message or a snapshot is the
+//! oracle's, and that all the ways to ask the library for it agree.
 //!
 //! Every `check_*` function panics when something disagrees and returns what was accepted.
 
@@ -7,10 +7,13 @@
 mod message;
 #[path = "../../tests/naive/mod.rs"]
 mod naive;
+#[path = "../../tests/snapshot/agreement.rs"]
+mod snapshot;
 #[path = "../../tests/tombstones/agreement.rs"]
 mod tombstones;
 
 pub use message::check_message;
+pub use snapshot::check_snapshot;
 pub use tombstones::check_tombstone_bodies;
 
 use bytes::Bytes;

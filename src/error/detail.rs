@@ -27,6 +27,44 @@ pub enum JsonProblem {
     DuplicateField(Field),
 }
 
+impl JsonProblem {
+    /// What was found, in words.
+    pub(crate) const fn found(self) -> &'static str {
+        match self {
+            Self::InvalidUtf8 => "bytes that are not UTF-8",
+            Self::Syntax => "a JSON syntax error",
+            Self::UnexpectedEnd => "the end of the text",
+            Self::NotAnObject => "another JSON value",
+            Self::TrailingCharacters => "characters after the object",
+            Self::LoneSurrogate => "half of a surrogate pair",
+            Self::TooDeep => "a deeper level",
+            Self::DuplicateField(_) => "a second value",
+        }
+    }
+
+    /// What was expected, in words.
+    pub(crate) const fn expected(self) -> impl fmt::Display {
+        ExpectedJson(self)
+    }
+}
+
+struct ExpectedJson(JsonProblem);
+
+impl fmt::Display for ExpectedJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            JsonProblem::InvalidUtf8 => f.write_str("UTF-8"),
+            JsonProblem::Syntax => f.write_str("strict JSON (RFC 8259)"),
+            JsonProblem::UnexpectedEnd => f.write_str("the rest of the object"),
+            JsonProblem::NotAnObject => f.write_str("one object"),
+            JsonProblem::TrailingCharacters => f.write_str("the end"),
+            JsonProblem::LoneSurrogate => f.write_str("whole pairs"),
+            JsonProblem::TooDeep => write!(f, "at most {MAX_NESTING} levels"),
+            JsonProblem::DuplicateField(_) => f.write_str("one"),
+        }
+    }
+}
+
 /// Which kind of text breaks the rules of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Document {
@@ -138,16 +176,7 @@ impl fmt::Display for Found<'_> {
             }
             #[cfg(feature = "std")]
             Detail::IdentityAboveCap { identity_len, .. } => write!(f, "identity_len {identity_len}"),
-            Detail::Json(_, problem) => f.write_str(match problem {
-                JsonProblem::InvalidUtf8 => "bytes that are not UTF-8",
-                JsonProblem::Syntax => "a JSON syntax error",
-                JsonProblem::UnexpectedEnd => "the end of the text",
-                JsonProblem::NotAnObject => "another JSON value",
-                JsonProblem::TrailingCharacters => "characters after the object",
-                JsonProblem::LoneSurrogate => "half of a surrogate pair",
-                JsonProblem::TooDeep => "a deeper level",
-                JsonProblem::DuplicateField(_) => "a second value",
-            }),
+            Detail::Json(_, problem) => f.write_str(problem.found()),
             Detail::Field(_, FieldProblem::Missing) => f.write_str("nothing"),
             Detail::Field(_, FieldProblem::OutOfDomain(ref excerpt)) => excerpt.fmt(f),
             Detail::TrailingBytes { have: Some(have), .. } => write!(f, "{}", Bytes(have.into())),
@@ -171,16 +200,7 @@ impl fmt::Display for Expected<'_> {
             }
             #[cfg(feature = "std")]
             Detail::IdentityAboveCap { cap, .. } => write!(f, "at most {cap}, the cap for streams"),
-            Detail::Json(_, problem) => match problem {
-                JsonProblem::InvalidUtf8 => f.write_str("UTF-8"),
-                JsonProblem::Syntax => f.write_str("strict JSON (RFC 8259)"),
-                JsonProblem::UnexpectedEnd => f.write_str("the rest of the object"),
-                JsonProblem::NotAnObject => f.write_str("one object"),
-                JsonProblem::TrailingCharacters => f.write_str("the end"),
-                JsonProblem::LoneSurrogate => f.write_str("whole pairs"),
-                JsonProblem::TooDeep => write!(f, "at most {MAX_NESTING} levels"),
-                JsonProblem::DuplicateField(_) => f.write_str("one"),
-            },
+            Detail::Json(_, problem) => problem.expected().fmt(f),
             Detail::Field(field, _) => f.write_str(field.domain()),
             Detail::Truncated { frame_len, .. } => write!(f, "a frame of {}", Bytes(frame_len)),
             Detail::TrailingBytes { frame_len, .. } => write!(f, "a frame of {}", Bytes(frame_len.into())),

@@ -29,7 +29,7 @@ impl<'a> Text<'a> {
     }
 
     /// `raw` must be what stands between the quotes of a valid JSON string without lone surrogates.
-    pub(super) fn from_checked_json(raw: &'a str) -> Self {
+    pub(crate) fn from_checked_json(raw: &'a str) -> Self {
         Self { raw, escaped: memchr::memchr(b'\\', raw.as_bytes()).is_some() }
     }
 
@@ -56,7 +56,7 @@ impl<'a> Text<'a> {
     }
 
     /// The string as one slice, when no escape occurs in it.
-    pub(super) const fn as_unescaped(self) -> Option<&'a str> {
+    pub(crate) const fn as_unescaped(self) -> Option<&'a str> {
         if self.escaped { None } else { Some(self.raw) }
     }
 }
@@ -76,7 +76,10 @@ impl From<Text<'_>> for String {
 
 impl PartialEq for Text<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.chars().eq(other.chars())
+        match (self.as_unescaped(), other.as_unescaped()) {
+            (Some(text), Some(other)) => text == other,
+            _ => self.chars().eq(other.chars()),
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 #![allow(dead_code)] // Each test takes what it needs.
 
 pub(crate) mod message;
+pub(crate) mod snapshot;
 pub(crate) mod tombstone;
 
 use std::iter::Peekable;

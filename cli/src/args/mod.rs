@@ -1,5 +1,6 @@
 //! What can be asked for on the command line.
 
+pub(crate) mod snapshot;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use membrane_codec::{CompatFingerprint, FrameReader};
 
+pub(crate) use self::snapshot::SnapshotCommand;
 pub(crate) use self::verify::{Checks, Reports, VerifyArgs};
 
 const EXIT_STATUS: &str = "\
@@ -47,6 +49,9 @@ pub(crate) enum Command {
     Fingerprint(FingerprintArgs),
     /// Check wire messages: the JSON bodies of requests that carry a fragment
     Message(MessageArgs),
+    /// Show and check the snapshots of cluster state that nodes restore from
+    #[command(subcommand)]
+    Snapshot(SnapshotCommand),
 }
 
 #[derive(Debug, Args)]

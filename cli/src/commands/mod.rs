@@ -6,4 +6,5 @@ pub(crate) mod fingerprint;
 pub(crate) mod inspect;
 pub(crate) mod message;
 pub(crate) mod salvage;
+pub(crate) mod snapshot;
 pub(crate) mod verify;

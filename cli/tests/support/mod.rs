@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+mod small_disk;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -11,6 +13,9 @@ use assert_cmd::Command;
 use membrane_codec::{PayloadIdentity, canonicalize, sha256};
 use serde_json::Value;
 use tempfile::TempDir;
+
+#[allow(unused_imports, reason = "each test takes what it needs")]
+pub(crate) use self::small_disk::SmallDisk;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_membrane-codec");
 
@@ -221,44 +226,4 @@ pub(crate) fn whole_lines(stdout: &str) -> Vec<Value> {
 pub(crate) fn paths_with(lines: &[Value], status: &str) -> Vec<String> {
     let with = lines.iter().filter(|line| line["status"] == status);
     with.map(|line| line["path"].as_str().expect("a path").to_owned()).collect()
-}
-
-/// A file system of its own and of this size, which is gone when this is dropped.
-pub(crate) struct SmallDisk {
-    directory: TempDir,
-}
-
-impl SmallDisk {
-    /// Nothing where this may not be done: only the superuser mounts.
-    pub(crate) fn mount(bytes: u64) -> Option<Self> {
-        let directory = directory();
-        let mut mount = std::process::Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={bytes},mode=755"), "tmpfs"]).arg(directory.path());
-        let mounted = mount.stderr(std::process::Stdio::null()).status().is_ok_and(|status| status.success());
-        if !mounted {
-            eprintln!("skipped: nothing can be mounted here");
-        }
-        mounted.then_some(Self { directory })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.directory.path()
-    }
-
-    /// Leaves room for this many bytes.
-    pub(crate) fn fill_up_to(&self, room: u64) {
-        use std::io::Write;
-
-        let path = self.path().join("filler");
-        let mut filler = fs::File::create(&path).expect("it can be created");
-        while filler.write_all(&[0; 4096]).is_ok() {}
-        let len = filler.metadata().expect("it is there").len();
-        filler.set_len(len.saturating_sub(room)).expect("it can be cut");
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").args(["--lazy"]).arg(self.path()).status();
-    }
 }

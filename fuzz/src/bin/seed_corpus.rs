@@ -36,6 +36,14 @@ fn main() -> io::Result<()> {
         corpora.add_identity(case["identity"].to_string().as_bytes())?;
         corpora.add_identity(format!("{:#}", case["identity"]).as_bytes())?;
     }
+    for case in cases(&fixtures.join("vectors/snapshots.json"))? {
+        let json = case["text"].as_str().unwrap_or_default();
+        corpora.add("snapshot", json.as_bytes())?;
+        // With escapes, with a name that leads elsewhere, and followed by edits.
+        corpora.add("snapshot", json.replace("hash1", "h\\u0061sh1").as_bytes())?;
+        corpora.add("snapshot", json.replacen("peer-1", "../peer-1", 1).as_bytes())?;
+        corpora.add("snapshot", format!("{json}\0hash2=node-1\0hash1\0hash1=\"").as_bytes())?;
+    }
     for case in cases(&fixtures.join("vectors/messages.json"))? {
         let body = case["message"].as_str().unwrap_or_default();
         corpora.add("message", body.as_bytes())?;
