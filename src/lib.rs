@@ -67,6 +67,8 @@ mod error;
 mod format;
 mod frame;
 mod identity;
+#[cfg(all(unix, feature = "migrate"))]
+pub mod migrate;
 #[cfg(all(unix, feature = "scrub"))]
 pub mod scrub;
 mod verify;

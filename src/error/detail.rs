@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::Reason;
-use crate::format::{HEADER_LEN, IdentityField, MAGIC, MAX_NESTING, SCHEMA_VERSION};
+use crate::format::{HEADER_LEN, IdentityField, MAGIC, MAGIC_V2, MAGIC_V4, MAX_NESTING};
 
 /// What is wrong with an identity's JSON text (contract, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub(crate) enum Detail {
     },
     Schema {
         found: u16,
+        /// The one that goes with the magic.
+        expected: u16,
     },
     Reserved {
         found: u32,
@@ -84,7 +86,7 @@ impl Detail {
     pub(super) const fn reason(&self) -> Reason {
         match self {
             Self::HeaderTruncated { .. } | Self::Truncated { .. } => Reason::Truncated,
-            Self::Magic { found: [0xC0, 0xDE, 0x01, 0x02 | 0x04], len: 4 } => Reason::OldVersion,
+            Self::Magic { found: MAGIC_V2 | MAGIC_V4, len: 4 } => Reason::OldVersion,
             Self::Magic { .. } => Reason::BadMagic,
             Self::Schema { .. } => Reason::SchemaVersion,
             Self::Reserved { .. } => Reason::ReservedNotZero,
@@ -116,7 +118,7 @@ impl fmt::Display for Found<'_> {
                 f.write_str("magic ")?;
                 Hex(found.get(..len.into()).unwrap_or(&found)).fmt(f)
             }
-            Detail::Schema { found } => write!(f, "schema {found}"),
+            Detail::Schema { found, .. } => write!(f, "schema {found}"),
             Detail::Reserved { found } => write!(f, "reserved {found:#010x}"),
             Detail::IdentityDoesNotFit { identity_len, have, .. } => {
                 write!(f, "identity_len {identity_len} in {}", Bytes(have.into()))
@@ -149,7 +151,7 @@ impl fmt::Display for Expected<'_> {
         match *self.0 {
             Detail::HeaderTruncated { .. } => write!(f, "a header of {HEADER_LEN} bytes"),
             Detail::Magic { .. } => Hex(&MAGIC).fmt(f),
-            Detail::Schema { .. } => write!(f, "{SCHEMA_VERSION}"),
+            Detail::Schema { expected, .. } => write!(f, "{expected}"),
             Detail::Reserved { .. } => f.write_str("0"),
             Detail::IdentityDoesNotFit { frame_at_least, .. } => {
                 write!(f, "at least {} for it", Bytes(frame_at_least.into()))

@@ -44,6 +44,7 @@ pub(super) fn verify<O: Observer>(entry: &Entry, file: &mut FrameFile, surroundi
             entry,
             follow_links: surroundings.follow_links,
             verdict,
+            header: None,
             claims,
             stamp: Some(stamp),
             offset: Some(start),

@@ -25,7 +25,7 @@ pub(super) enum Opened {
 }
 
 /// A file that is being read.
-pub(super) struct FrameFile {
+pub(crate) struct FrameFile {
     fd: OwnedFd,
     stamp: FileStamp,
     road: Road,
@@ -80,11 +80,45 @@ impl FrameFile {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, advice));
             }
         }
-        let stamp = FileStamp::new(&stat);
-        Ok(Opened::File(Self { fd, stamp, road, no_readahead: false, uncached_from: None, uncached_run: 0..0 }))
+        Ok(Opened::File(Self::new(fd, FileStamp::new(&stat), road)))
     }
 
-    pub(super) fn stamp(&self) -> FileStamp {
+    fn new(fd: OwnedFd, stamp: FileStamp, road: Road) -> Self {
+        Self { fd, stamp, road, no_readahead: false, uncached_from: None, uncached_run: 0..0 }
+    }
+
+    /// A file that was opened elsewhere, to be read through the page cache.
+    #[cfg(all(unix, feature = "migrate"))]
+    pub(crate) fn of(fd: OwnedFd) -> io::Result<Self> {
+        let stamp = FileStamp::new(&platform::look_at_open(&fd)?);
+        Ok(Self::new(fd, stamp, Road::Cached))
+    }
+
+    /// The open file, at its start, to be read from one end to the other.
+    #[cfg(all(unix, feature = "migrate"))]
+    pub(crate) fn into_file(self) -> std::fs::File {
+        if self.no_readahead {
+            advice::as_usual(self.fd.as_fd());
+        }
+        self.fd.into()
+    }
+
+    /// The first bytes, as many as there are and fit.
+    #[cfg(all(unix, feature = "migrate"))]
+    pub(crate) fn start<'b>(&mut self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.read(&mut buffer[filled..], filled as u64, true)? {
+                Piece::Read(0) => break,
+                Piece::Read(got) => filled += got,
+                Piece::OnItsWay => {}
+            }
+        }
+        self.let_go(filled as u64, true);
+        Ok(&buffer[..filled])
+    }
+
+    pub(crate) fn stamp(&self) -> FileStamp {
         self.stamp
     }
 

@@ -18,7 +18,7 @@
 //! the figures.
 //!
 //! Layers, downward: `scrubber` (options and threads), `worker` (rounds: fill, hash, settle), `job` (one file in flight),
-//! `concatenated` and `alone` (files that pass as a stream), `window` (which part of a file is in a buffer), `queue` (which
+//! `concatenated` and `alone` (files that pass as a stream), `terms` (what a migration asks beside), `window` (which part of a file is in a buffer), `queue` (which
 //! file next), `tree` (directories), `file` (reads and the page cache), `platform` (system calls).
 
 mod alone;
@@ -33,6 +33,7 @@ mod portion;
 mod queue;
 mod report;
 mod scrubber;
+mod terms;
 mod tree;
 mod window;
 mod worker;
@@ -42,3 +43,9 @@ pub use self::portion::{PortionError, Sample, Subset};
 pub use self::report::{FileReport, FileVerdict, FrameClaims, PassedOver, ScrubSummary, Survey};
 pub use self::scrubber::Scrubber;
 pub use self::tree::{FileStamp, FoundFile, key_of};
+#[cfg(all(unix, feature = "migrate"))]
+pub(crate) use self::{
+    file::FrameFile,
+    terms::{Prepared, Preparation, Terms, is_frame},
+    tree::{Directory, Entry, is_temporary},
+};

@@ -34,7 +34,7 @@ pub(super) struct Queue<I> {
     hungry: AtomicUsize,
     /// How many files are open, or about to be.
     in_flight: Arc<AtomicUsize>,
-    every_file: bool,
+    takes: fn(&[u8]) -> bool,
     follow_links: bool,
 }
 
@@ -99,7 +99,7 @@ impl Supplies {
 }
 
 impl<I: Iterator<Item = PathBuf>> Queue<I> {
-    pub(super) fn new(paths: I, workers: usize, every_file: bool, follow_links: bool) -> Self {
+    pub(super) fn new(paths: I, workers: usize, takes: fn(&[u8]) -> bool, follow_links: bool) -> Self {
         let shared = Shared {
             workers,
             paths_are_done: false,
@@ -116,7 +116,7 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
             changed: Condvar::new(),
             hungry: AtomicUsize::new(0),
             in_flight: Arc::default(),
-            every_file,
+            takes,
             follow_links,
         }
     }
@@ -328,6 +328,6 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
         };
         // A link that leads to nothing stays a link.
         let kind = if kind == FileType::Symlink && self.follow_links { ask(true).unwrap_or(kind) } else { kind };
-        Kind::of(name.to_bytes(), kind, self.every_file)
+        Kind::of(name.to_bytes(), kind, self.takes)
     }
 }

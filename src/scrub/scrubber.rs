@@ -11,6 +11,7 @@ use super::pace::Pace;
 use super::platform::{KNOWS_DIRECT, NameBuffer};
 use super::queue::Queue;
 use super::report::{ScrubSummary, Survey};
+use super::terms::Terms;
 use super::tree::FoundFile;
 use super::worker::{Counts, Worker};
 use crate::digest::Kernel;
@@ -136,8 +137,18 @@ impl Scrubber {
         P::IntoIter: Send,
         O: Observer,
     {
+        self.run_on(&Terms::of_scrub(self.every_file), paths, observer)
+    }
+
+    /// As [`Scrubber::run`], on these terms.
+    pub(crate) fn run_on<P, O>(&self, terms: &Terms<'_>, paths: P, observer: &O) -> ScrubSummary
+    where
+        P: IntoIterator<Item = PathBuf>,
+        P::IntoIter: Send,
+        O: Observer,
+    {
         let threads = self.thread_count();
-        let queue = Queue::new(paths.into_iter().fuse(), threads, self.every_file, self.follow_links);
+        let queue = Queue::new(paths.into_iter().fuse(), threads, terms.takes, self.follow_links);
         let pace = Pace::new(self.bytes_per_second);
         let over = AtomicBool::new(false);
         let work = || {
@@ -146,6 +157,7 @@ impl Scrubber {
                 pace: &pace,
                 over: &over,
                 max_identity_len: self.max_identity_len,
+                terms,
                 follow_links: self.follow_links,
             };
             let (kernel, direct, concatenated) = (self.kernel, self.direct, self.concatenated);
@@ -183,7 +195,8 @@ impl Scrubber {
     where
         P: IntoIterator<Item = PathBuf>,
     {
-        let queue = Queue::new(paths.into_iter().fuse(), 1, self.every_file, self.follow_links);
+        let takes = Terms::of_scrub(self.every_file).takes;
+        let queue = Queue::new(paths.into_iter().fuse(), 1, takes, self.follow_links);
         let mut names = NameBuffer::new();
         let mut survey = Survey::default();
         loop {

@@ -17,6 +17,7 @@ use super::observer::Observer;
 use super::platform::NameBuffer;
 use super::queue::{Queue, Supplies};
 use super::report::{FileReport, FileVerdict};
+use super::terms::Prepared;
 use super::tree::{Entry, FoundFile};
 use super::window::State;
 use crate::digest::{Kernel, ManyHasher};
@@ -189,7 +190,16 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
                 self.counts.unfinished |= stopped;
                 return None;
             }
-            Ok(Opened::File(file)) => return Some(Job::new(entry, file, in_flight)),
+            Ok(Opened::File(file)) => match self.prepare(&entry, file) {
+                Ok(Prepared::Verify(file)) => return Some(Job::new(entry, file, in_flight)),
+                Ok(Prepared::Settled) => Ok(()),
+                Ok(Prepared::NotYet) => {
+                    *out_of_files = true;
+                    self.queue.take_back(entry);
+                    return None;
+                }
+                Err(error) => Err(error),
+            },
             Ok(Opened::Directory(fd)) => self.queue.add_directory(fd, &entry),
             Err(error) => Err(error),
         };
@@ -204,6 +214,14 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
         None
     }
 
+    fn prepare(&self, entry: &Entry, file: FrameFile) -> io::Result<Prepared> {
+        let passed = |bytes| {
+            self.surroundings.pace.spend(bytes as usize, || self.stops());
+            !self.stops()
+        };
+        self.surroundings.terms.preparation.prepare(entry, file, &passed)
+    }
+
     /// Tells of what could not be opened.
     fn not_opened(&self, entry: &Entry, error: &io::Error) {
         // Removed since it was listed, or replaced by something of another kind.
@@ -213,6 +231,7 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
             entry,
             follow_links: self.surroundings.follow_links,
             verdict: if vanished { FileVerdict::Vanished } else { FileVerdict::Unreadable(error) },
+            header: None,
             claims: None,
             stamp: None,
             offset: None,
