@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Canonicalize(args) => commands::canonicalize::run(&args),
         Command::Extract(args) => commands::extract::run(&args),
         Command::Fingerprint(args) => commands::fingerprint::run(&args),
+        Command::Migrate(args) => commands::migrate::run(&args),
     };
     outcome::exit(outcome)
 }

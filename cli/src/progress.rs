@@ -52,7 +52,7 @@ impl Progress {
     }
 
     /// Whether anybody sees it.
-    pub(crate) fn is_shown(&self) -> bool {
+    fn is_shown(&self) -> bool {
         !self.bar.is_hidden() || self.every.is_some()
     }
 
@@ -65,10 +65,6 @@ impl Progress {
         self.failures.fetch_add(u64::from(failed), Ordering::Relaxed);
     }
 
-    pub(crate) fn set_whole(&self, whole: Survey) {
-        let _ = self.whole.set(whole);
-    }
-
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
@@ -78,8 +74,31 @@ impl Progress {
         self.bar.suspend(print);
     }
 
+    /// Shows and records what goes on during `work`. Meanwhile `survey` counts what there is to do, where somebody waits for
+    /// the end of it.
+    pub(crate) fn show<T>(
+        &self,
+        survey: Option<impl FnOnce() -> Survey + Send>,
+        work: impl FnOnce() -> T,
+    ) -> T {
+        thread::scope(|scope| {
+            // Where threads are scarce the run goes on unshown.
+            let shown = thread::Builder::new().spawn_scoped(scope, || self.keep()).ok();
+            if let (true, Some(survey)) = (self.is_shown(), survey) {
+                let _ = thread::Builder::new().spawn_scoped(scope, move || {
+                    let whole = survey();
+                    if !whole.stopped {
+                        let _ = self.whole.set(whole);
+                    }
+                });
+            }
+            let _end = End(self, shown.as_ref().map(|shown| shown.thread()));
+            work()
+        })
+    }
+
     /// Shows and records until [`Progress::end`].
-    pub(crate) fn keep(&self) {
+    fn keep(&self) {
         let mut next_line = self.every;
         while !self.is_over() {
             thread::park_timeout(TICK);
@@ -102,7 +121,7 @@ impl Progress {
         self.over.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn end(&self) {
+    fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
 
@@ -148,6 +167,16 @@ impl Progress {
             _ => (format!("{files} frames, {read}"), String::new()),
         };
         format!("{done}, {}/s{left}, {}", HumanBytes(rate as u64), count(failures, "failure"))
+    }
+}
+
+/// Ends what shows progress, whatever ends the run.
+struct End<'p>(&'p Progress, Option<&'p thread::Thread>);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+        self.1.iter().for_each(|shown| shown.unpark());
     }
 }
 

@@ -219,7 +219,10 @@ impl<O: FrameObserver> Run<'_, O> {
         let mut copied = 0;
         loop {
             match io::copy(&mut replacement.source().take(PIECE_LEN), &mut replacement.file())? {
-                0 if copied == len => return Ok(Some(())),
+                0 if copied == len => {
+                    replacement.start_writing();
+                    return Ok(Some(()));
+                }
                 0 => return Err(outdated()),
                 got => {
                     copied += got;

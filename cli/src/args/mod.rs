@@ -1,5 +1,6 @@
 //! What can be asked for on the command line.
 
+mod migrate;
 mod verify;
 
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use membrane_codec::FrameReader;
 
+pub(crate) use self::migrate::{MigrateArgs, MigrateCommand, MigrateFramesArgs};
 pub(crate) use self::verify::{Checks, Reports, VerifyArgs};
 
 const EXIT_STATUS: &str = "\
@@ -43,6 +45,8 @@ pub(crate) enum Command {
     Extract(ExtractArgs),
     /// Print an identity's fingerprint
     Fingerprint(FingerprintArgs),
+    /// Convert what older versions wrote to v5
+    Migrate(MigrateArgs),
 }
 
 #[derive(Debug, Args)]

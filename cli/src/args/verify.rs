@@ -187,7 +187,7 @@ fn at_midnight(date: &str) -> Result<SystemTime, humantime::TimestampError> {
     humantime::parse_rfc3339(&format!("{date}T00:00:00Z"))
 }
 
-fn rate(text: &str) -> Result<NonZeroU64, String> {
+pub(super) fn rate(text: &str) -> Result<NonZeroU64, String> {
     let bytes: ByteSize = text.parse().map_err(|_| "expected a number of bytes, such as 200M or 1.5Gi")?;
     NonZeroU64::new(bytes.as_u64()).ok_or_else(|| "expected more than 0".into())
 }

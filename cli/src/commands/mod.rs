@@ -4,5 +4,6 @@ pub(crate) mod canonicalize;
 pub(crate) mod extract;
 pub(crate) mod fingerprint;
 pub(crate) mod inspect;
+pub(crate) mod migrate;
 pub(crate) mod salvage;
 pub(crate) mod verify;

@@ -16,8 +16,8 @@ use crate::args::Reports;
 use crate::manifest::Entry;
 use crate::outcome::Outcome;
 
-pub(crate) use self::text::notes;
-pub(crate) use self::totals::Totals;
+pub(crate) use self::text::{notes, passed_over};
+pub(crate) use self::totals::{PassedOver, Totals, is_false, is_zero};
 
 /// One frame and what was found.
 pub(crate) struct Report {

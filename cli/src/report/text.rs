@@ -5,7 +5,7 @@ use std::fmt::Write;
 use indicatif::HumanBytes;
 use membrane_codec::Reason;
 
-use super::{End, Finding, Quarantined, Report, Totals, Verdict};
+use super::{End, Finding, PassedOver, Quarantined, Report, Totals, Verdict};
 use crate::display::{BAD, GOOD, count, painted, printable};
 use crate::manifest::Entry;
 
@@ -89,22 +89,23 @@ fn print(totals: &Totals, end: &End, verbose: bool, out: &mut String) -> std::fm
     Ok(())
 }
 
-/// What else should be known of a run, a line each.
-pub(crate) fn notes(totals: &Totals) -> Vec<String> {
-    let list = |things: &[(u64, &str)]| -> Vec<String> {
-        things.iter().filter(|(number, _)| *number > 0).map(|(number, thing)| count(*number, thing)).collect()
-    };
-    let passed = &totals.passed_over;
-    let passed = list(&[
+/// What directories held beside frames, when there was anything.
+pub(crate) fn passed_over(passed: &PassedOver) -> Option<String> {
+    let things = [
         (passed.other_files, "other file"),
         (passed.temporary_files, "temporary file"),
         (passed.symlinks, "symbolic link"),
         (passed.special_files, "special file"),
-    ]);
+    ];
+    let things: Vec<_> =
+        things.into_iter().filter(|(number, _)| *number > 0).map(|(number, thing)| count(number, thing)).collect();
+    (!things.is_empty()).then(|| format!("passed over: {}", things.join(", ")))
+}
+
+/// What else should be known of a run, a line each.
+pub(crate) fn notes(totals: &Totals) -> Vec<String> {
     let mut notes = Vec::new();
-    if !passed.is_empty() {
-        notes.push(format!("passed over: {}", passed.join(", ")));
-    }
+    notes.extend(passed_over(&totals.passed_over));
     if let Some(before) = totals.verified_before {
         notes.push(format!("verified before: {}", count(before, "file")));
     }

@@ -57,11 +57,11 @@ pub(crate) struct Totals {
     pub(crate) finding_codes: BTreeMap<&'static str, u64>,
 }
 
-fn is_zero(number: &u64) -> bool {
+pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-fn is_false(flag: &bool) -> bool {
+pub(crate) fn is_false(flag: &bool) -> bool {
     !flag
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct PassedOver {
 }
 
 impl PassedOver {
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }

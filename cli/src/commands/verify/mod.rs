@@ -4,7 +4,6 @@ mod files;
 mod watch;
 
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use membrane_codec::scrub::{ScrubSummary, Scrubber};
 
@@ -169,36 +168,14 @@ fn scrub(
     }
     // Not before: who waits for standard input ends by the first signal.
     interrupt::ask_first();
-    thread::scope(|scope| {
-        // Where threads are scarce the run goes on unshown.
-        let shown = thread::Builder::new().spawn_scoped(scope, || progress.keep()).ok();
-        // How much there is, only where somebody waits for the end of it. What comes through a pipe comes once.
-        if progress.is_shown() && args.files_from.as_deref().is_none_or(can_be_read_twice) {
-            let scrubber = scrubber.clone();
-            let _ = thread::Builder::new().spawn_scoped(scope, move || {
-                let counting = Counting { watch, over: || progress.is_over() };
-                let ignored = ListEnd::default();
-                let list = |path: &PathBuf| PathList::open(path, args.null, &ignored).ok();
-                let paths = given().chain(args.files_from.as_ref().and_then(list).into_iter().flatten());
-                let whole = scrubber.survey(paths, &counting);
-                if !whole.stopped {
-                    progress.set_whole(whole);
-                }
-            });
-        }
-        let _end = EndProgress(progress, shown.as_ref().map(|shown| shown.thread()));
-        Ok(scrubber.run(paths, watch))
-    })
-}
-
-/// Ends what shows progress, whatever ends the run.
-struct EndProgress<'p>(&'p Progress, Option<&'p thread::Thread>);
-
-impl Drop for EndProgress<'_> {
-    fn drop(&mut self) {
-        self.0.end();
-        self.1.iter().for_each(|shown| shown.unpark());
-    }
+    // What comes through a pipe comes once.
+    let survey = args.files_from.as_deref().is_none_or(can_be_read_twice).then_some(|| {
+        let counting = Counting { watch, over: || progress.is_over() };
+        let ignored = ListEnd::default();
+        let list = |path: &PathBuf| PathList::open(path, args.null, &ignored).ok();
+        scrubber.survey(given().chain(args.files_from.as_ref().and_then(list).into_iter().flatten()), &counting)
+    });
+    Ok(progress.show(survey, || scrubber.run(paths, watch)))
 }
 
 fn can_be_read_twice(list: &Path) -> bool {
