@@ -1,4 +1,4 @@
-//! [`Error`]: why bytes are not a valid frame or identity. A class, a stable reason code, where, what was found and
+//! [`Error`]: why bytes are not a valid frame, identity or message. A class, a stable reason code, where, what was found and
 //! what was expected.
 //!
 //! An error is a plain value of some dozen bytes: making, copying and dropping one never allocates, so that scanning
@@ -10,8 +10,8 @@ use core::fmt;
 
 pub(crate) use self::detail::Detail;
 pub use self::detail::JsonProblem;
-pub(crate) use self::detail::{Excerpt, FieldProblem};
-use crate::format::{IdentityField, TRAILER_LEN};
+pub(crate) use self::detail::{Document, Excerpt, FieldProblem};
+use crate::format::{Field, TRAILER_LEN};
 
 /// The two classes of the specification (section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,11 +63,34 @@ pub enum Reason {
     TrailingBytes,
     /// `trailer_mismatch`: the payload's SHA-256 does not begin with the trailer.
     TrailerMismatch,
+    /// `message_json`: the message is not one strict JSON object.
+    MessageJson,
+    /// `message_version`: the message's schema_version is not 5.
+    MessageVersion,
+    /// `message_field`: one of the eleven message fields is missing or out of its domain.
+    MessageField,
 }
 
 impl Reason {
-    /// Every reason, in the order in which the checks run.
+    /// Every reason: those of frames, then those of messages.
     pub const ALL: &'static [Self] = &[
+        Self::OldVersion,
+        Self::BadMagic,
+        Self::SchemaVersion,
+        Self::ReservedNotZero,
+        Self::IdentityLength,
+        Self::IdentityJson,
+        Self::IdentityField,
+        Self::Truncated,
+        Self::TrailingBytes,
+        Self::TrailerMismatch,
+        Self::MessageJson,
+        Self::MessageVersion,
+        Self::MessageField,
+    ];
+
+    /// The reasons that a frame can have, in the order in which the checks run.
+    pub const OF_FRAMES: &'static [Self] = &[
         Self::OldVersion,
         Self::BadMagic,
         Self::SchemaVersion,
@@ -93,6 +116,9 @@ impl Reason {
             Self::IdentityField => "identity_field",
             Self::TrailingBytes => "trailing_bytes",
             Self::TrailerMismatch => "trailer_mismatch",
+            Self::MessageJson => "message_json",
+            Self::MessageVersion => "message_version",
+            Self::MessageField => "message_field",
         }
     }
 
@@ -106,7 +132,10 @@ impl Reason {
             | Self::ReservedNotZero
             | Self::IdentityLength
             | Self::IdentityJson
-            | Self::IdentityField => ErrorClass::Schema,
+            | Self::IdentityField
+            | Self::MessageJson
+            | Self::MessageVersion
+            | Self::MessageField => ErrorClass::Schema,
         }
     }
 
@@ -131,6 +160,13 @@ impl Reason {
                 "More than one frame was written here, or a shorter frame over a longer one: restore the frame."
             }
             Self::TrailerMismatch => "The payload or its trailer changed after it was written: restore the frame.",
+            Self::MessageJson => {
+                "The body was cut or its producer writes invalid JSON: send it again, or mend the producer."
+            }
+            Self::MessageVersion => {
+                "The sender speaks another version: upgrade it, and convert stored messages with `membrane-codec migrate envelopes`."
+            }
+            Self::MessageField => "The sender breaks the field's domain: mend it; the fields of v5 are all required.",
         }
     }
 }
@@ -150,7 +186,7 @@ pub struct Trailers {
     pub computed: [u8; TRAILER_LEN],
 }
 
-/// Why bytes are not a valid frame, or text not a valid identity.
+/// Why bytes are not a valid frame, or text not a valid identity or message.
 ///
 /// Displayed, it is one line: the reason code, the byte offset, what was found and what was expected.
 ///
@@ -174,7 +210,7 @@ impl Error {
         Self { offset, detail }
     }
 
-    /// The same error, seen from a frame in which the identity starts `by` bytes after the frame's first.
+    /// The same error, seen from a frame or message in which the identity starts `by` bytes after the first.
     pub(crate) const fn shifted(mut self, by: u64) -> Self {
         self.offset = self.offset.saturating_add(by);
         self
@@ -190,22 +226,22 @@ impl Error {
         self.detail.reason()
     }
 
-    /// Where, in bytes: from the start of the frame, or of the JSON text when an identity was parsed on its own. For bytes
+    /// Where, in bytes: from the start of the frame, or of the JSON text when an identity or a message was parsed. For bytes
     /// that are missing it is where they end; for a syntax error in JSON it is exact within one byte.
     pub const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The identity field at fault: for [`Reason::IdentityField`], and for [`Reason::IdentityJson`] when a field is
-    /// given twice.
-    pub const fn field(&self) -> Option<IdentityField> {
+    /// The field at fault: for [`Reason::IdentityField`], [`Reason::MessageField`] and [`Reason::MessageVersion`], and for
+    /// [`Reason::IdentityJson`] and [`Reason::MessageJson`] when a field is given twice.
+    pub const fn field(&self) -> Option<Field> {
         self.detail.field()
     }
 
-    /// What is wrong with the JSON text, for [`Reason::IdentityJson`].
+    /// What is wrong with the JSON text, for [`Reason::IdentityJson`] and [`Reason::MessageJson`].
     pub const fn json_problem(&self) -> Option<JsonProblem> {
         match self.detail {
-            Detail::Json(problem) => Some(problem),
+            Detail::Json(_, problem) => Some(problem),
             _ => None,
         }
     }

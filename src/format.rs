@@ -1,8 +1,12 @@
 //! The numbers and names of the specification. The bottom of the house: it uses nothing of the crate.
 
+mod field;
 mod identity_field;
+mod message_field;
 
+pub use self::field::Field;
 pub use self::identity_field::IdentityField;
+pub use self::message_field::MessageField;
 
 /// The first four bytes of a v5 frame (specification, section 3).
 pub const MAGIC: [u8; 4] = [0xC0, 0xDE, 0x01, 0x05];
@@ -19,7 +23,7 @@ pub const TRAILER_LEN: usize = 8;
 /// Bytes in a frame beside identity and payload: header, payload_len and trailer (specification, section 3).
 pub const OVERHEAD_LEN: usize = HEADER_LEN + PAYLOAD_LEN_LEN + TRAILER_LEN;
 
-/// How deep arrays and objects may be nested in an identity's JSON, the identity itself being the first level.
+/// How deep arrays and objects may be nested in the format's JSON texts, the outermost object being the first level.
 ///
 /// The contract refuses nesting that would endanger a reader's stack. This is the limit of serde_json and far below that
 /// of the Python reference, so nothing is accepted here that another reader chokes on.

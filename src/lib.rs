@@ -47,6 +47,8 @@
 //! | find the intact frames among anything else | [`scan`], `FrameScanner` (feature `std`) |
 //! | write a frame | [`canonicalize`], [`encode`], `FrameWriter` (feature `std`) |
 //! | say what a payload is | [`PayloadIdentity`], [`IdentityView`] |
+//! | ask whether an engine can use it | [`CompatFields`] |
+//! | read and write the wire message | `MessageParser`, `FragmentMessage` (feature `message`) |
 //! | hash | [`sha256`], [`Sha256`], [`Digest`]; many messages at once: [`sha256_many`], [`ManyHasher`], [`Kernel`] |
 //! | know why not | [`Error`], [`Reason`], [`ErrorClass`] |
 //!
@@ -55,6 +57,7 @@
 //! * `std` (default): streams over `std::io`. Without it the crate is `no_std` and needs `alloc`.
 //! * `rayon` (default): [`verify_batch`] works on several cores. Without it, in the calling thread.
 //! * `scrub`: the module `scrub`, which verifies files and directories (Unix).
+//! * `message`: the wire message in JSON, read through simd-json where it pays.
 //! * `ring`: hash single messages with ring instead of sha2. PERF.md says where that pays.
 //!
 //! No global state but rayon's pool, no threads but those in it and those of a scrub, and all of them only where a page says
@@ -67,6 +70,9 @@ mod error;
 mod format;
 mod frame;
 mod identity;
+mod json;
+#[cfg(feature = "message")]
+mod message;
 #[cfg(all(unix, feature = "migrate"))]
 pub mod migrate;
 #[cfg(all(unix, feature = "scrub"))]
@@ -75,7 +81,9 @@ mod verify;
 
 pub use self::digest::{Digest, Kernel, ManyHasher, ParseDigestError, Sha256, sha256, sha256_many, sha256_many_with};
 pub use self::error::{Error, ErrorClass, JsonProblem, Reason, Trailers};
-pub use self::format::{HEADER_LEN, IdentityField, MAGIC, MAX_NESTING, OVERHEAD_LEN, SCHEMA_VERSION, TRAILER_LEN};
+pub use self::format::{
+    Field, HEADER_LEN, IdentityField, MAGIC, MAX_NESTING, MessageField, OVERHEAD_LEN, SCHEMA_VERSION, TRAILER_LEN,
+};
 pub use self::frame::{
     EncodeError, Finding, Findings, Frame, FrameHeader, OwnedFrame, Refusal, Scan, ScanEvent, VerifiedFrame, Verifier,
     canonicalize, encode, encoded_len, parse_canonical, scan,
@@ -83,8 +91,13 @@ pub use self::frame::{
 #[cfg(feature = "std")]
 pub use self::frame::{FrameReader, FrameScanner, FrameStream, FrameWriter, ReadError, StoredFrame};
 pub use self::identity::{
-    Chars, Dims, DomainError, Dtype, HeadRange, IdentityView, InclusiveRange, PayloadHash, PayloadIdentity, Shape,
-    ShapeView, Text,
+    Chars, CompatFields, Dims, DomainError, Dtype, HeadRange, IdentityView, InclusiveRange, PayloadHash,
+    PayloadIdentity, Shape, ShapeView, Text,
+};
+#[cfg(feature = "message")]
+pub use self::message::{
+    BuildError, CompatFingerprint, Compatibility, Consistency, FragmentMessage, MessageBuilder, MessageParser,
+    MessageView, Number, ReuseScore, TenantId, Ttl,
 };
 pub use self::verify::{Batch, BatchReport, BatchVerifier, Verdict, verify_batch};
 

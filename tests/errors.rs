@@ -105,7 +105,7 @@ fn identity_json() {
         (
             canonical.replace("}", ",\"dtyp\\u0065\":\"float16\"}"),
             "identity_json at byte 303: dtype: found a second value, expected one",
-            JsonProblem::DuplicateField(IdentityField::Dtype),
+            JsonProblem::DuplicateField(IdentityField::Dtype.into()),
         ),
     ];
     for (json, message, problem) in cases {
@@ -130,7 +130,7 @@ fn identity_fields() {
         IdentityView::parse(json.as_bytes()).expect_err("it is damaged")
     };
     let missing = error("\"dtype\":\"float16\",", "");
-    assert_eq!(missing.field(), Some(IdentityField::Dtype));
+    assert_eq!(missing.field(), Some(IdentityField::Dtype.into()));
     assert_eq!(
         missing.to_string(),
         "identity_field at byte 0: dtype: found nothing, \
@@ -161,7 +161,10 @@ fn identity_fields() {
     );
     // Several at fault: the first of the specification's order, wherever they stand.
     let two = canonical.replace("float16", "float17").replace("[0,127]", "7");
-    assert_eq!(IdentityView::parse(two.as_bytes()).expect_err("damaged").field(), Some(IdentityField::TokenSpan));
+    assert_eq!(
+        IdentityView::parse(two.as_bytes()).expect_err("damaged").field(),
+        Some(IdentityField::TokenSpan.into())
+    );
     // A JSON problem goes first, even behind a field's.
     let both = canonical.replace("float16", "float17").replace("main\"}", "main\",}");
     assert_eq!(IdentityView::parse(both.as_bytes()).expect_err("damaged").reason(), Reason::IdentityJson);
@@ -203,6 +206,9 @@ fn every_reason_has_its_code_and_class() {
             ("truncated", "corrupt_payload"),
             ("trailing_bytes", "corrupt_payload"),
             ("trailer_mismatch", "corrupt_payload"),
+            ("message_json", "schema_error"),
+            ("message_version", "schema_error"),
+            ("message_field", "schema_error"),
         ]
     );
 }

@@ -58,7 +58,7 @@ fn frames_are_sound_and_lie_under_their_keys() {
 #[test]
 fn each_damaged_file_fails_as_its_name_says() {
     let damaged = files("damaged", "frame");
-    let mut reasons: Vec<_> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
+    let mut reasons: Vec<_> = Reason::OF_FRAMES.iter().map(|reason| reason.as_str()).collect();
     reasons.sort_unstable();
     let names: Vec<_> = damaged.iter().filter_map(|path| path.file_stem()?.to_str()).collect();
     assert_eq!(names, reasons, "one file per reason");

@@ -26,7 +26,8 @@ pub(crate) fn text(totals: &Totals, seconds: f64, ended: SystemTime) -> String {
         ("io_error", totals.io_error),
     ];
     text.many("frames", "Frames in the last run, by verdict.", "status", statuses);
-    let reasons = Reason::ALL.iter().map(|reason| (reason.as_str(), totals.reasons.get(reason).copied().unwrap_or(0)));
+    let reasons =
+        Reason::OF_FRAMES.iter().map(|reason| (reason.as_str(), totals.reasons.get(reason).copied().unwrap_or(0)));
     text.many("damaged_frames", "Damaged frames in the last run, by the check that failed.", "reason", reasons);
     let findings = ["payload_hash_mismatch", "key_mismatch", "fingerprint_mismatch", "not_in_manifest"];
     let findings = findings.map(|code| (code, totals.finding_codes.get(code).copied().unwrap_or(0)));

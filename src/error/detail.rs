@@ -3,9 +3,9 @@
 use core::fmt;
 
 use super::Reason;
-use crate::format::{HEADER_LEN, IdentityField, MAGIC, MAGIC_V2, MAGIC_V4, MAX_NESTING};
+use crate::format::{Field, HEADER_LEN, MAGIC, MAGIC_V2, MAGIC_V4, MAX_NESTING, MessageField};
 
-/// What is wrong with an identity's JSON text (contract, section 2).
+/// What is wrong with the JSON text of an identity or a message (contract, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JsonProblem {
@@ -23,11 +23,19 @@ pub enum JsonProblem {
     LoneSurrogate,
     /// Arrays and objects are nested deeper than [`MAX_NESTING`].
     TooDeep,
-    /// One of the ten fields is given twice.
-    DuplicateField(IdentityField),
+    /// A field is given twice.
+    DuplicateField(Field),
 }
 
-/// What is wrong with one of the ten fields.
+/// Which kind of text breaks the rules of JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Document {
+    Identity,
+    #[cfg(feature = "message")]
+    Message,
+}
+
+/// What is wrong with a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldProblem {
     Missing,
@@ -64,8 +72,8 @@ pub(crate) enum Detail {
         identity_len: u32,
         cap: u32,
     },
-    Json(JsonProblem),
-    Field(IdentityField, FieldProblem),
+    Json(Document, JsonProblem),
+    Field(Field, FieldProblem),
     /// Row 9. Wide, since payload_len alone may be 2^64-1.
     Truncated {
         frame_len: u128,
@@ -93,16 +101,23 @@ impl Detail {
             Self::IdentityDoesNotFit { .. } => Reason::IdentityLength,
             #[cfg(feature = "std")]
             Self::IdentityAboveCap { .. } => Reason::IdentityLength,
-            Self::Json(_) => Reason::IdentityJson,
-            Self::Field(..) => Reason::IdentityField,
+            Self::Json(Document::Identity, _) => Reason::IdentityJson,
+            #[cfg(feature = "message")]
+            Self::Json(Document::Message, _) => Reason::MessageJson,
+            Self::Field(Field::Identity(_), _) => Reason::IdentityField,
+            // Another version explains why other fields are missing; no version does not.
+            Self::Field(Field::Message(MessageField::SchemaVersion), FieldProblem::OutOfDomain(_)) => {
+                Reason::MessageVersion
+            }
+            Self::Field(Field::Message(_), _) => Reason::MessageField,
             Self::TrailingBytes { .. } => Reason::TrailingBytes,
             Self::Trailer { .. } => Reason::TrailerMismatch,
         }
     }
 
-    pub(super) const fn field(&self) -> Option<IdentityField> {
+    pub(super) const fn field(&self) -> Option<Field> {
         match self {
-            Self::Field(field, _) | Self::Json(JsonProblem::DuplicateField(field)) => Some(*field),
+            Self::Field(field, _) | Self::Json(_, JsonProblem::DuplicateField(field)) => Some(*field),
             _ => None,
         }
     }
@@ -125,7 +140,7 @@ impl fmt::Display for Found<'_> {
             }
             #[cfg(feature = "std")]
             Detail::IdentityAboveCap { identity_len, .. } => write!(f, "identity_len {identity_len}"),
-            Detail::Json(problem) => f.write_str(match problem {
+            Detail::Json(_, problem) => f.write_str(match problem {
                 JsonProblem::InvalidUtf8 => "bytes that are not UTF-8",
                 JsonProblem::Syntax => "a JSON syntax error",
                 JsonProblem::UnexpectedEnd => "the end of the text",
@@ -158,7 +173,7 @@ impl fmt::Display for Expected<'_> {
             }
             #[cfg(feature = "std")]
             Detail::IdentityAboveCap { cap, .. } => write!(f, "at most {cap}, the cap for streams"),
-            Detail::Json(problem) => match problem {
+            Detail::Json(_, problem) => match problem {
                 JsonProblem::InvalidUtf8 => f.write_str("UTF-8"),
                 JsonProblem::Syntax => f.write_str("strict JSON (RFC 8259)"),
                 JsonProblem::UnexpectedEnd => f.write_str("the rest of the object"),

@@ -58,11 +58,6 @@ impl IdentityField {
         }
     }
 
-    /// The field with this key.
-    pub(crate) fn from_key(key: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|field| field.as_str() == key)
-    }
-
     /// What the field may hold, in words (contract, section 2).
     pub const fn domain(self) -> &'static str {
         match self {

@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use super::{IdentityView, PayloadIdentity, write};
+use super::{CompatFields, IdentityView, PayloadIdentity};
 use crate::digest::{Digest, Sha256, sha256};
 
 impl IdentityView<'_> {
@@ -18,11 +18,12 @@ impl IdentityView<'_> {
     }
 
     /// The `fingerprint_compat` of this identity (contract, section 3): what must agree for one engine to use what
-    /// another computed. Model, tokenizer and dtype count; layout versions are 0 and the config hash is empty.
+    /// another computed. Model, tokenizer and dtype count; layout versions are 0 and the config hash is empty. An engine
+    /// that has those takes [`CompatFields`].
     ///
     /// Cost: the hash of some hundred bytes; no allocation.
     pub fn fingerprint_compat(&self) -> Digest {
-        sha256_of(|hasher| write_compat_json(self, hasher))
+        CompatFields::from_identity(self).fingerprint()
     }
 }
 
@@ -38,21 +39,8 @@ impl PayloadIdentity {
     }
 }
 
-/// What an engine without layout versions and config hash would write, in canonical form.
-fn write_compat_json(view: &IdentityView<'_>, out: &mut impl Write) -> fmt::Result {
-    write!(out, "{{\"config_hash\":\"\",\"dtype\":\"{}\",\"model_id\":", view.dtype)?;
-    write::string(view.model_id, out)?;
-    out.write_str(",\"model_layout_version\":0,\"model_revision\":")?;
-    write::string(view.model_revision, out)?;
-    out.write_str(",\"tokenizer_layout_version\":0,\"tokenizer_name\":")?;
-    write::string(view.tokenizer_name, out)?;
-    out.write_str(",\"tokenizer_revision\":")?;
-    write::string(view.tokenizer_revision, out)?;
-    out.write_char('}')
-}
-
 /// The SHA-256 of what `write` writes.
-fn sha256_of(write: impl FnOnce(&mut Hashed) -> fmt::Result) -> Digest {
+pub(super) fn sha256_of(write: impl FnOnce(&mut Hashed) -> fmt::Result) -> Digest {
     let mut hashed = Hashed(Sha256::new());
     // Hashing cannot fail.
     let _ = write(&mut hashed);
@@ -60,7 +48,7 @@ fn sha256_of(write: impl FnOnce(&mut Hashed) -> fmt::Result) -> Digest {
 }
 
 /// Takes text into a hash.
-struct Hashed(Sha256);
+pub(super) struct Hashed(Sha256);
 
 impl Write for Hashed {
     fn write_str(&mut self, text: &str) -> fmt::Result {

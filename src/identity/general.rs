@@ -1,133 +1,49 @@
-//! The general road: any strict JSON, through serde_json.
-//!
-//! serde_json checks the grammar and gives the raw text of each value. What the contract asks beyond the grammar is
-//! checked here: no lone surrogates and no deep nesting anywhere, no field twice, and the domains of the ten fields.
-//! JSON problems go before field problems, as rows 7 and 8 of the contract's table do.
-
-use core::fmt;
-use core::str;
-
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
-use serde_json::error::Category;
-use serde_json::value::RawValue;
+//! The general road: any strict JSON, through serde_json. JSON problems go before field problems, as rows 7 and 8 of the
+//! contract's table do.
 
 use super::{Dtype, HeadRange, IdentityView, InclusiveRange, PayloadHash, ShapeView, Text};
-use crate::error::{Detail, Error, Excerpt, FieldProblem, JsonProblem};
-use crate::format::{IdentityField, MAX_NESTING};
+use crate::error::{Document, Error};
+use crate::format::IdentityField;
+use crate::json::{Key, Object};
 
 pub(super) fn parse(json: &[u8]) -> Result<IdentityView<'_>, Error> {
-    let text = str::from_utf8(json).map_err(|error| json_error(error.valid_up_to(), JsonProblem::InvalidUtf8))?;
-    let mut values = Values::default();
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    deserializer.deserialize_map(&mut values).map_err(|error| refusal(&error, text))?;
-    deserializer.end().map_err(|error| json_error(offset_of(&error, text), JsonProblem::TrailingCharacters))?;
-    check_strings_and_nesting(text)?;
-    if let Some((field, raw)) = values.duplicate {
-        return Err(json_error(offset_in(text, raw), JsonProblem::DuplicateField(field)));
-    }
-    values.into_view(text)
+    let object = Object::<_, { IdentityField::ALL.len() }>::parse(json)?;
+    // In the order of the specification: the first field at fault is the one that is named.
+    Ok(IdentityView {
+        payload_hash: object.field(IdentityField::PayloadHash, payload_hash)?,
+        model_id: object.field(IdentityField::ModelId, Text::from_json)?,
+        model_revision: object.field(IdentityField::ModelRevision, Text::from_json)?,
+        tokenizer_name: object.field(IdentityField::TokenizerName, Text::from_json)?,
+        tokenizer_revision: object.field(IdentityField::TokenizerRevision, Text::from_json)?,
+        layer_range: object.field(IdentityField::LayerRange, range)?,
+        head_range: object.field(IdentityField::HeadRange, head_range)?,
+        token_span: object.field(IdentityField::TokenSpan, range)?,
+        dtype: object.field(IdentityField::Dtype, dtype)?,
+        shape: object.field(IdentityField::Shape, shape)?,
+        canonical: None,
+    })
 }
 
-/// The raw text of the value of each of the ten fields.
-#[derive(Default)]
-struct Values<'a> {
-    raw: [Option<&'a str>; IdentityField::ALL.len()],
-    /// The first field that came twice, and its second value.
-    duplicate: Option<(IdentityField, &'a str)>,
-}
+impl Key for IdentityField {
+    const DOCUMENT: Document = Document::Identity;
 
-impl<'a> Visitor<'a> for &mut Values<'a> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|field| field.as_str() == name)
     }
 
-    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key_seed(Key)? {
-            let raw = map.next_value::<&'a RawValue>()?.get();
-            let Some(field) = key else { continue };
-            match &mut self.raw[field as usize] {
-                slot @ None => *slot = Some(raw),
-                Some(_) => _ = self.duplicate.get_or_insert((field, raw)),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Reads a key: one of the ten, or any other.
-struct Key;
-
-impl<'a> DeserializeSeed<'a> for Key {
-    type Value = Option<IdentityField>;
-
-    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Key {
-    type Value = Option<IdentityField>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-        Ok(IdentityField::from_key(key))
-    }
-}
-
-impl<'a> Values<'a> {
-    fn into_view(self, text: &'a str) -> Result<IdentityView<'a>, Error> {
-        let read = Reader { raw: self.raw, text };
-        // In the order of the specification: the first field at fault is the one that is named.
-        Ok(IdentityView {
-            payload_hash: read.field(IdentityField::PayloadHash, payload_hash)?,
-            model_id: read.field(IdentityField::ModelId, string)?,
-            model_revision: read.field(IdentityField::ModelRevision, string)?,
-            tokenizer_name: read.field(IdentityField::TokenizerName, string)?,
-            tokenizer_revision: read.field(IdentityField::TokenizerRevision, string)?,
-            layer_range: read.field(IdentityField::LayerRange, range)?,
-            head_range: read.field(IdentityField::HeadRange, head_range)?,
-            token_span: read.field(IdentityField::TokenSpan, range)?,
-            dtype: read.field(IdentityField::Dtype, dtype)?,
-            shape: read.field(IdentityField::Shape, shape)?,
-            canonical: None,
-        })
-    }
-}
-
-struct Reader<'a> {
-    raw: [Option<&'a str>; IdentityField::ALL.len()],
-    text: &'a str,
-}
-
-impl<'a> Reader<'a> {
-    fn field<T>(&self, field: IdentityField, read: impl FnOnce(&'a str) -> Option<T>) -> Result<T, Error> {
-        let Some(raw) = self.raw[field as usize] else {
-            return Err(Error::new(0, Detail::Field(field, FieldProblem::Missing)));
-        };
-        read(raw).ok_or_else(|| {
-            let problem = FieldProblem::OutOfDomain(Excerpt::of(raw));
-            Error::new(offset_in(self.text, raw) as u64, Detail::Field(field, problem))
-        })
+    fn index(self) -> usize {
+        self as usize
     }
 }
 
 // Each of these takes the raw text of a value that is valid JSON without lone surrogates.
 
-fn string(raw: &str) -> Option<Text<'_>> {
-    Some(Text::from_checked_json(raw.strip_prefix('"')?.strip_suffix('"')?))
-}
-
 fn payload_hash(raw: &str) -> Option<PayloadHash> {
-    PayloadHash::from_text(string(raw)?.to_cow().as_bytes())
+    PayloadHash::from_text(Text::from_json(raw)?.to_cow().as_bytes())
 }
 
 fn dtype(raw: &str) -> Option<Dtype> {
-    Dtype::from_name(&string(raw)?.to_cow())
+    Dtype::from_name(&Text::from_json(raw)?.to_cow())
 }
 
 /// What stands between the brackets. A comma inside a string or a nested array splits an element in two that are no
@@ -160,100 +76,4 @@ fn shape(raw: &str) -> Option<ShapeView<'_>> {
     let elements = elements(raw)?;
     let legal = elements.split(',').all(|dim| integer(dim).is_some_and(|dim| dim >= 0));
     legal.then(|| ShapeView::from_checked_json(elements))
-}
-
-/// What serde_json lets pass inside values that nobody asked for: lone surrogates and any depth. For valid JSON it
-/// says whether there are any; of other text it may say anything.
-fn check_strings_and_nesting(text: &str) -> Result<(), Error> {
-    let bytes = text.as_bytes();
-    let mut depth = 0_usize;
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'"' => at = check_string(bytes, at + 1)?,
-            b'{' | b'[' => {
-                depth += 1;
-                if depth > MAX_NESTING {
-                    return Err(json_error(at, JsonProblem::TooDeep));
-                }
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        at += 1;
-    }
-    Ok(())
-}
-
-/// Checks the escapes of a string whose opening quote stands before `start`; returns where its closing quote stands.
-fn check_string(bytes: &[u8], start: usize) -> Result<usize, Error> {
-    let mut at = start;
-    while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
-        at += found;
-        if bytes.get(at) == Some(&b'"') {
-            break;
-        }
-        at += match surrogate_escape(bytes, at) {
-            None => 2,
-            Some(Half::High) if surrogate_escape(bytes, at + 6) == Some(Half::Low) => 12,
-            Some(_) => return Err(json_error(at, JsonProblem::LoneSurrogate)),
-        };
-    }
-    Ok(at)
-}
-
-#[derive(PartialEq)]
-enum Half {
-    High,
-    Low,
-}
-
-/// Which half of a surrogate pair the escape at `at` names, if any.
-fn surrogate_escape(bytes: &[u8], at: usize) -> Option<Half> {
-    match bytes.get(at..)? {
-        [b'\\', b'u', b'd' | b'D', third, _, _, ..] => match third.to_ascii_lowercase() {
-            b'8' | b'9' | b'a' | b'b' => Some(Half::High),
-            b'c'..=b'f' => Some(Half::Low),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-fn json_error(offset: usize, problem: JsonProblem) -> Error {
-    Error::new(offset as u64, Detail::Json(problem))
-}
-
-/// Where `part`, a piece of `text`, starts in it.
-fn offset_in(text: &str, part: &str) -> usize {
-    part.as_ptr().addr() - text.as_ptr().addr()
-}
-
-/// Where serde_json stopped. It counts lines from 1 and, in bytes, columns from 1; column 0 is the line feed before.
-fn offset_of(error: &serde_json::Error, text: &str) -> usize {
-    let line_start = match error.line().checked_sub(2) {
-        None => 0,
-        Some(newline) => memchr::memchr_iter(b'\n', text.as_bytes()).nth(newline).map_or(text.len(), |at| at + 1),
-    };
-    let past_end = usize::from(!error.is_eof());
-    (line_start + error.column()).saturating_sub(past_end).min(text.len())
-}
-
-/// The error for text of which serde_json could not read an object.
-fn refusal(error: &serde_json::Error, text: &str) -> Error {
-    let offset = offset_of(error, text);
-    match error.classify() {
-        Category::Eof => json_error(offset, JsonProblem::UnexpectedEnd),
-        // Another value than an object; where it ends is of no interest.
-        Category::Data => json_error(text.len() - text.trim_start().len(), JsonProblem::NotAnObject),
-        // In a key, half of a surrogate pair is a syntax error to serde_json; in a value it is not.
-        Category::Io | Category::Syntax => match check_strings_and_nesting(text) {
-            Err(error)
-                if error.json_problem() == Some(JsonProblem::LoneSurrogate) && error.offset() < offset as u64 =>
-            {
-                error
-            }
-            _ => json_error(offset, JsonProblem::Syntax),
-        },
-    }
 }

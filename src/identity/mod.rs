@@ -10,6 +10,8 @@
 //! JSON through serde_json. PERF.md gives the cost of both.
 
 mod canonical;
+mod compat;
+pub(crate) mod cursor;
 mod dtype;
 mod fingerprint;
 mod general;
@@ -22,6 +24,7 @@ mod text;
 mod view;
 mod write;
 
+pub use self::compat::CompatFields;
 pub use self::dtype::Dtype;
 pub use self::owned::PayloadIdentity;
 pub use self::payload_hash::PayloadHash;
@@ -29,6 +32,8 @@ pub use self::range::{HeadRange, InclusiveRange};
 pub use self::shape::{Dims, Shape, ShapeView};
 pub use self::text::{Chars, Text};
 pub use self::view::IdentityView;
+#[cfg(feature = "message")]
+pub(crate) use self::write::string as write_string;
 
 /// A value that is outside its field's domain (contract, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -74,8 +74,14 @@ enum Repr<'a> {
 
 impl<'a> ShapeView<'a> {
     /// `elements` must be legal dimensions, separated by commas, with JSON white space between them or not.
-    pub(super) const fn from_checked_json(elements: &'a str) -> Self {
+    pub(crate) const fn from_checked_json(elements: &'a str) -> Self {
         Self(Repr::Json(elements))
+    }
+
+    /// `dims` must be legal dimensions.
+    #[cfg(feature = "message")]
+    pub(crate) const fn from_checked_dims(dims: &'a [u64]) -> Self {
+        Self(Repr::Dims(dims))
     }
 
     /// The dimensions in order. At least one comes.

@@ -4,7 +4,7 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt::{self, Write};
 
-/// A string field of an identity, borrowed. Parsed from JSON it keeps the text as it lies there and undoes the escapes
+/// A string field of an identity or a message, borrowed. Parsed from JSON it keeps the text as it lies there and undoes the escapes
 /// when it is read, so that holding `na\u00efve` allocates nothing.
 ///
 /// Displayed it is the string itself; two are equal when their strings are.
@@ -23,13 +23,18 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
+    /// From the text of a JSON value, which must be valid and without lone surrogates; `None` if it is no string.
+    pub(crate) fn from_json(raw: &'a str) -> Option<Self> {
+        Some(Self::from_checked_json(raw.strip_prefix('"')?.strip_suffix('"')?))
+    }
+
     /// `raw` must be what stands between the quotes of a valid JSON string without lone surrogates.
     pub(super) fn from_checked_json(raw: &'a str) -> Self {
         Self { raw, escaped: memchr::memchr(b'\\', raw.as_bytes()).is_some() }
     }
 
     /// As [`Text::from_checked_json`], where it is known that no escape occurs.
-    pub(super) const fn from_unescaped_json(raw: &'a str) -> Self {
+    pub(crate) const fn from_unescaped_json(raw: &'a str) -> Self {
         Self { raw, escaped: false }
     }
 

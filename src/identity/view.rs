@@ -23,18 +23,18 @@ use super::{Dtype, HeadRange, InclusiveRange, PayloadHash, ShapeView, Text};
 /// ```
 #[derive(Clone, Copy)]
 pub struct IdentityView<'a> {
-    pub(super) payload_hash: PayloadHash,
-    pub(super) model_id: Text<'a>,
-    pub(super) model_revision: Text<'a>,
-    pub(super) tokenizer_name: Text<'a>,
-    pub(super) tokenizer_revision: Text<'a>,
-    pub(super) layer_range: InclusiveRange,
-    pub(super) head_range: HeadRange,
-    pub(super) token_span: InclusiveRange,
-    pub(super) dtype: Dtype,
-    pub(super) shape: ShapeView<'a>,
+    pub(crate) payload_hash: PayloadHash,
+    pub(crate) model_id: Text<'a>,
+    pub(crate) model_revision: Text<'a>,
+    pub(crate) tokenizer_name: Text<'a>,
+    pub(crate) tokenizer_revision: Text<'a>,
+    pub(crate) layer_range: InclusiveRange,
+    pub(crate) head_range: HeadRange,
+    pub(crate) token_span: InclusiveRange,
+    pub(crate) dtype: Dtype,
+    pub(crate) shape: ShapeView<'a>,
     /// The JSON that this was parsed from, if it was in canonical form.
-    pub(super) canonical: Option<&'a str>,
+    pub(crate) canonical: Option<&'a str>,
 }
 
 impl<'a> IdentityView<'a> {
@@ -86,6 +86,12 @@ impl<'a> IdentityView<'a> {
     /// `shape`: the tensor's dimensions.
     pub const fn shape(&self) -> ShapeView<'a> {
         self.shape
+    }
+
+    /// The same identity, without knowledge of the JSON that it was parsed from.
+    #[cfg(feature = "message")]
+    pub(crate) const fn without_json(self) -> Self {
+        Self { canonical: None, ..self }
     }
 
     /// Whether this was parsed from JSON in canonical form, so that writing it again gives the same bytes.

@@ -79,7 +79,7 @@ fn identity(view: &IdentityView<'_>, out: &mut impl Write) -> fmt::Result {
 }
 
 /// One string in quotes, every character outside U+0020..U+007E escaped.
-pub(super) fn string(text: Text<'_>, out: &mut impl Write) -> fmt::Result {
+pub(crate) fn string(text: Text<'_>, out: &mut impl Write) -> fmt::Result {
     out.write_char('"')?;
     match text.as_unescaped() {
         Some(text) if text.bytes().all(stands_for_itself) => out.write_str(text)?,

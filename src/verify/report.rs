@@ -52,8 +52,8 @@ pub struct BatchReport {
     sound: u64,
     skipped: u64,
     bytes: u64,
-    /// By reason, in the order of [`Reason::ALL`].
-    damaged: [u64; Reason::ALL.len()],
+    /// By reason, in the order of [`Reason::OF_FRAMES`].
+    damaged: [u64; Reason::OF_FRAMES.len()],
     findings: Vec<(usize, Finding)>,
 }
 
@@ -70,7 +70,7 @@ impl BatchReport {
 
     /// The reasons for which frames are damaged, in the order of the checks, and how many for each.
     pub fn damage(&self) -> impl Iterator<Item = (Reason, u64)> + '_ {
-        Reason::ALL.iter().copied().zip(self.damaged).filter(|(_, count)| *count > 0)
+        Reason::OF_FRAMES.iter().copied().zip(self.damaged).filter(|(_, count)| *count > 0)
     }
 
     /// How many frames were not looked at, the batch having stopped before.
@@ -108,7 +108,7 @@ impl BatchReport {
         match verdict {
             Verdict::Sound(_) => self.sound += 1,
             Verdict::Damaged(error) => {
-                let counts = self.damaged.iter_mut().zip(Reason::ALL);
+                let counts = self.damaged.iter_mut().zip(Reason::OF_FRAMES);
                 counts.filter(|(_, reason)| **reason == error.reason()).for_each(|(count, _)| *count += 1);
             }
             // Counted at the end: whatever else there is none of.

@@ -67,7 +67,7 @@ fn print(totals: &Totals, end: &End, verbose: bool, out: &mut String) -> std::fm
             writeln!(out, "{number:>9}  {style}{status}{style:#}")?;
         }
     }
-    for reason in Reason::ALL {
+    for reason in Reason::OF_FRAMES {
         if let Some(number) = totals.reasons.get(reason) {
             writeln!(out, "\n{number:>9}  {reason}\n           {}", reason.advice())?;
         }

@@ -38,7 +38,7 @@ pub(super) fn record(
     if let Some(frames) = totals.findings {
         verdicts.push(Tally { status: Status::Finding, frames, bytes: totals.bytes_with_findings });
     }
-    let reasons = Reason::ALL.iter().filter_map(|reason| {
+    let reasons = Reason::OF_FRAMES.iter().filter_map(|reason| {
         let frames = *totals.reasons.get(reason)?;
         let status = Status::of(reason.class());
         Some(page::Reason { code: reason.as_str(), status, frames, advice: reason.advice() })
