@@ -216,6 +216,13 @@ impl Error {
         self
     }
 
+    /// The same error, seen from a text that is `by` bytes shorter before it.
+    #[cfg(all(unix, feature = "migrate"))]
+    pub(crate) const fn moved_back(mut self, by: u64) -> Self {
+        self.offset = self.offset.saturating_sub(by);
+        self
+    }
+
     /// The class of the specification.
     pub const fn class(&self) -> ErrorClass {
         self.reason().class()

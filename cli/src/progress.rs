@@ -65,6 +65,11 @@ impl Progress {
         self.failures.fetch_add(u64::from(failed), Ordering::Relaxed);
     }
 
+    /// Something failed that is no frame by itself.
+    pub(crate) fn add_failure(&self) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
@@ -76,11 +81,7 @@ impl Progress {
 
     /// Shows and records what goes on during `work`. Meanwhile `survey` counts what there is to do, where somebody waits for
     /// the end of it.
-    pub(crate) fn show<T>(
-        &self,
-        survey: Option<impl FnOnce() -> Survey + Send>,
-        work: impl FnOnce() -> T,
-    ) -> T {
+    pub(crate) fn show<T>(&self, survey: Option<impl FnOnce() -> Survey + Send>, work: impl FnOnce() -> T) -> T {
         thread::scope(|scope| {
             // Where threads are scarce the run goes on unshown.
             let shown = thread::Builder::new().spawn_scoped(scope, || self.keep()).ok();

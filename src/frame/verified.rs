@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use super::layout::{self, Accepts};
 use super::Frame;
+use super::layout::{self, Accepts};
 use super::view::parse_identity;
 use crate::digest::{Digest, sha256};
 use crate::error::Error;

@@ -9,13 +9,13 @@ use std::io::{self, Read};
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::frame::{FrameVersion, V5_START};
-use super::replacement::{Replacement, is_leftover, outdated, remove_leftover};
-use super::report::{FrameFate, FrameFileReport, FrameObserver, FrameSummary};
+use super::leftovers::{Leftovers, Stop};
+use super::replacement::{Replacement, is_leftover, outdated};
+use super::report::{FrameFate, FrameFileReport, FrameObserver, MigrationSummary};
 use crate::format::HEADER_LEN;
 use crate::frame::{Accepts, FrameHeader, parse_header};
 use crate::scrub::{
@@ -121,7 +121,7 @@ impl FrameMigrator {
     ///
     /// # Panics
     /// When the observer or `paths` does.
-    pub fn run<P, O>(&self, paths: P, observer: &O) -> FrameSummary
+    pub fn run<P, O>(&self, paths: P, observer: &O) -> MigrationSummary
     where
         P: IntoIterator<Item = PathBuf>,
         P::IntoIter: Send,
@@ -133,21 +133,14 @@ impl FrameMigrator {
             write: self.write,
             threads,
             copies: Mutex::default(),
-            leftovers: AtomicU64::new(0),
-            leftovers_removed: AtomicU64::new(0),
+            leftovers: Leftovers::new(self.write),
         };
         let takes = |name: &[u8]| is_frame(name) || is_leftover(name);
         let takes_all = |name: &[u8]| !is_temporary(name) || is_leftover(name);
         let takes = if self.every_file { takes_all } else { takes };
         let terms = Terms { accepts: Accepts::Convertible, takes, preparation: &run };
         let summary = self.scrubber.clone().threads(threads).run_on(&terms, paths, &run);
-        let mut passed_over = summary.passed_over;
-        passed_over.temporary_files += run.leftovers.into_inner();
-        FrameSummary {
-            passed_over,
-            leftovers_removed: run.leftovers_removed.into_inner(),
-            stopped: summary.stopped,
-        }
+        run.leftovers.into_summary(&summary)
     }
 
     /// Counts the files that a run would look at and their lengths, as [`Scrubber::survey`] does.
@@ -155,22 +148,12 @@ impl FrameMigrator {
     where
         P: IntoIterator<Item = PathBuf>,
     {
-        self.scrubber.survey(paths, &Counting(stops))
+        self.scrubber.survey(paths, &Stop(stops))
     }
 
     fn thread_count(&self) -> usize {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         self.threads.unwrap_or_else(|| if self.write { 2 * cores() } else { cores() })
-    }
-}
-
-struct Counting<F>(F);
-
-impl<F: Fn() -> bool + Sync> Observer for Counting<F> {
-    fn verdict(&self, _: &FileReport<'_>) {}
-
-    fn stops(&self) -> bool {
-        self.0()
     }
 }
 
@@ -181,8 +164,7 @@ struct Run<'r, O> {
     threads: usize,
     /// Those that wait for their verdict, by device and inode.
     copies: Mutex<HashMap<(u64, u64), Copy>>,
-    leftovers: AtomicU64,
-    leftovers_removed: AtomicU64,
+    leftovers: Leftovers,
 }
 
 struct Copy {
@@ -205,13 +187,6 @@ impl<O: FrameObserver> Run<'_, O> {
         let copies = self.copies();
         let used = copies.values().fold(0_u64, |sum, copy| sum.saturating_add(copy.len));
         copies.len() < self.threads || used.saturating_add(len) <= ROOM_PER_THREAD.saturating_mul(self.threads as u64)
-    }
-
-    /// What an earlier run left goes; what another one works on, or cannot be removed, is counted among the temporary files.
-    fn meet_leftover(&self, entry: &Entry) {
-        let removed = self.write && remove_leftover(entry).unwrap_or(false);
-        let count = if removed { &self.leftovers_removed } else { &self.leftovers };
-        count.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Copies what `replacement` is to replace; `None` when it is not to go on.
@@ -250,8 +225,7 @@ impl<O: FrameObserver> Run<'_, O> {
 
 impl<O: FrameObserver> Preparation for Run<'_, O> {
     fn prepare(&self, entry: &Entry, mut file: FrameFile, passed: &dyn Fn(u64) -> bool) -> io::Result<Prepared> {
-        if !entry.was_asked_for() && is_leftover(entry.name().to_bytes()) {
-            self.meet_leftover(entry);
+        if self.leftovers.meet(entry) {
             return Ok(Prepared::Settled);
         }
         let len = file.stamp().len;
@@ -275,7 +249,7 @@ impl<O: FrameObserver> Preparation for Run<'_, O> {
         if !self.has_room_for(len) {
             return Ok(Prepared::NotYet);
         }
-        let replacement = Replacement::create(entry, file.into_file())?;
+        let replacement = Replacement::create(entry, file)?;
         let copied = self.copy(&replacement, len, passed)?;
         if copied.is_none() {
             return Ok(Prepared::NotYet);
@@ -292,7 +266,8 @@ impl<O: FrameObserver> Observer for Run<'_, O> {
         let file = report.file();
         let stamp = report.stamp();
         let copy = stamp.and_then(|stamp| self.copies().remove(&(stamp.device, stamp.inode)));
-        let (len, links) = (stamp.map_or(0, |stamp| stamp.len), copy.as_ref().map_or(1, |copy| copy.replacement.links()));
+        let (len, links) =
+            (stamp.map_or(0, |stamp| stamp.len), copy.as_ref().map_or(1, |copy| copy.replacement.links()));
         let version = report.header().as_ref().and_then(FrameVersion::of);
         let tell = |fate| self.tell(&file, fate, version, len, links);
         let changed = copy.as_ref().map_or(report.changed_while_read(), |copy| copy.replacement.is_outdated());

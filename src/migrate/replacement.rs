@@ -11,11 +11,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Stat, Timespec};
 use rustix::io::Errno;
 
 use super::attributes;
-use crate::scrub::Entry;
+use crate::scrub::{Entry, FrameFile};
 
 /// What every temporary file of a migration ends with.
 const SUFFIX: &str = ".migrate.tmp";
@@ -61,6 +61,8 @@ pub(super) struct Replacement {
     source: File,
     /// The file that is to be replaced, as it was opened.
     old: Stat,
+    /// When that was last read before.
+    accessed: Timespec,
     file: File,
     temporary: CString,
     is_ours: bool,
@@ -75,14 +77,15 @@ impl Drop for Replacement {
 }
 
 impl Replacement {
-    /// An empty file beside `source`, which was opened as `entry` says, with its owner.
-    pub(super) fn create(entry: &Entry, source: File) -> io::Result<Self> {
+    /// An empty file beside the one that was opened as `entry` says, with its owner.
+    pub(super) fn create(entry: &Entry, source: FrameFile) -> io::Result<Self> {
         let place = Place::of(entry)?;
+        let (source, accessed) = source.into_file();
         let old = rustix::fs::fstat(&source)?;
         // For the moment in which it has the temporary name. Where it cannot be locked, nobody else can either.
         let _ = rustix::fs::flock(&source, FlockOperation::NonBlockingLockShared);
         let (file, temporary) = create_locked(&place)?;
-        let replacement = Self { place, source, old, file, temporary, is_ours: true };
+        let replacement = Self { place, source, old, accessed, file, temporary, is_ours: true };
         attributes::keep_owner(&replacement.old, &replacement.file)?;
         Ok(replacement)
     }
@@ -123,7 +126,7 @@ impl Replacement {
     /// When the other file was written to or replaced since it was opened, and those of the system. The other file, or what
     /// came in its place, then stays.
     pub(super) fn take_place(mut self) -> io::Result<()> {
-        attributes::keep(&self.old, &self.source, &self.file)?;
+        attributes::keep(&self.old, self.accessed, &self.source, &self.file)?;
         self.file.sync_all()?;
         if self.is_outdated() {
             return Err(outdated());
@@ -150,7 +153,11 @@ impl Replacement {
         let new = rustix::fs::fstat(&self.file)?;
         self.is_ours = self.place.look_at(&self.temporary).is_ok_and(|now| is_same_content(&now, &new));
         let name = self.temporary.to_string_lossy();
-        Err(if self.is_ours { outdated() } else { io::Error::other(format!("was replaced twice meanwhile; see {name}")) })
+        Err(if self.is_ours {
+            outdated()
+        } else {
+            io::Error::other(format!("was replaced twice meanwhile; see {name}"))
+        })
     }
 
     #[cfg(not(target_os = "linux"))]

@@ -9,7 +9,9 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::FileType;
+#[cfg(all(unix, feature = "migrate"))]
+use rustix::fs::Timespec;
+use rustix::fs::{FileType, Stat};
 
 use super::buffers::BUFFER_LEN;
 use super::platform::{self, Cached, advice};
@@ -28,6 +30,9 @@ pub(super) enum Opened {
 pub(crate) struct FrameFile {
     fd: OwnedFd,
     stamp: FileStamp,
+    /// When it was last read before.
+    #[cfg(all(unix, feature = "migrate"))]
+    accessed: Timespec,
     road: Road,
     /// Nothing is read ahead of what is asked for.
     no_readahead: bool,
@@ -45,6 +50,13 @@ enum Road {
     Cached,
     /// As the file system likes: it does not tell what is cached.
     Plain,
+}
+
+#[cfg(all(unix, feature = "migrate"))]
+impl AsFd for FrameFile {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
 }
 
 /// What a read gave.
@@ -80,27 +92,38 @@ impl FrameFile {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, advice));
             }
         }
-        Ok(Opened::File(Self::new(fd, FileStamp::new(&stat), road)))
+        Ok(Opened::File(Self::new(fd, &stat, road)))
     }
 
-    fn new(fd: OwnedFd, stamp: FileStamp, road: Road) -> Self {
-        Self { fd, stamp, road, no_readahead: false, uncached_from: None, uncached_run: 0..0 }
+    #[allow(clippy::unnecessary_cast, reason = "these types differ between systems")]
+    fn new(fd: OwnedFd, stat: &Stat, road: Road) -> Self {
+        Self {
+            fd,
+            stamp: FileStamp::new(stat),
+            #[cfg(all(unix, feature = "migrate"))]
+            accessed: Timespec { tv_sec: stat.st_atime as _, tv_nsec: stat.st_atime_nsec as _ },
+            road,
+            no_readahead: false,
+            uncached_from: None,
+            uncached_run: 0..0,
+        }
     }
 
     /// A file that was opened elsewhere, to be read through the page cache.
     #[cfg(all(unix, feature = "migrate"))]
     pub(crate) fn of(fd: OwnedFd) -> io::Result<Self> {
-        let stamp = FileStamp::new(&platform::look_at_open(&fd)?);
-        Ok(Self::new(fd, stamp, Road::Cached))
+        let stat = platform::look_at_open(&fd)?;
+        Ok(Self::new(fd, &stat, Road::Cached))
     }
 
-    /// The open file, at its start, to be read from one end to the other.
+    /// The open file, at its start, to be read from one end to the other; and when it was last read
+    /// before.
     #[cfg(all(unix, feature = "migrate"))]
-    pub(crate) fn into_file(self) -> std::fs::File {
+    pub(crate) fn into_file(self) -> (std::fs::File, Timespec) {
         if self.no_readahead {
             advice::as_usual(self.fd.as_fd());
         }
-        self.fd.into()
+        (self.fd.into(), self.accessed)
     }
 
     /// The first bytes, as many as there are and fit.

@@ -164,7 +164,8 @@ impl Job {
 
     /// Reads a frame to its end as a stream, after its first piece.
     fn read_alone<O: Observer>(&mut self, piece: &[u8], surroundings: &Surroundings<'_, O>) -> Decided {
-        let reader = FrameReader::new().max_identity_len(surroundings.max_identity_len).accepts(surroundings.terms.accepts);
+        let reader =
+            FrameReader::new().max_identity_len(surroundings.max_identity_len).accepts(surroundings.terms.accepts);
         let reader = self.file.known_len().map_or(reader, |len| reader.source_len(len));
         let mut rest = Alone::new(&mut self.file, self.window.end(), surroundings);
         let read = |source| {

@@ -46,6 +46,6 @@ pub use self::tree::{FileStamp, FoundFile, key_of};
 #[cfg(all(unix, feature = "migrate"))]
 pub(crate) use self::{
     file::FrameFile,
-    terms::{Prepared, Preparation, Terms, is_frame},
+    terms::{Preparation, Prepared, Terms, is_frame},
     tree::{Directory, Entry, is_temporary},
 };

@@ -195,7 +195,14 @@ impl Scrubber {
     where
         P: IntoIterator<Item = PathBuf>,
     {
-        let takes = Terms::of_scrub(self.every_file).takes;
+        self.survey_of(Terms::of_scrub(self.every_file).takes, paths, observer)
+    }
+
+    /// As [`Scrubber::survey`], of files with these names.
+    pub(crate) fn survey_of<P>(&self, takes: fn(&[u8]) -> bool, paths: P, observer: &impl Observer) -> Survey
+    where
+        P: IntoIterator<Item = PathBuf>,
+    {
         let queue = Queue::new(paths.into_iter().fuse(), 1, takes, self.follow_links);
         let mut names = NameBuffer::new();
         let mut survey = Survey::default();

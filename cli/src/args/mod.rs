@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use membrane_codec::FrameReader;
 
-pub(crate) use self::migrate::{MigrateArgs, MigrateCommand, MigrateFramesArgs};
+pub(crate) use self::migrate::{MigrateArgs, MigrateCommand, MigrateEnvelopesArgs, MigrateFramesArgs};
 pub(crate) use self::verify::{Checks, Reports, VerifyArgs};
 
 const EXIT_STATUS: &str = "\

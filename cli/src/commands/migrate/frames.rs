@@ -11,19 +11,12 @@ use serde::Serialize;
 use self::totals::Totals;
 use super::lines::Lines;
 use crate::args::MigrateFramesArgs;
-use crate::display::{BAD, path_bytes, painted, printable};
-use crate::input::is_stdin;
+use crate::display::{BAD, painted, path_bytes, printable};
 use crate::interrupt;
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Progress;
 
 pub(crate) fn run(args: &MigrateFramesArgs) -> Result<Outcome, Failure> {
-    if args.paths.iter().any(|path| is_stdin(path)) {
-        return Err(Failure::Trouble("standard input cannot be converted in its place; name files or directories".into()));
-    }
-    if args.nice {
-        rustix::process::nice(19).map_err(|error| Failure::Trouble(format!("--nice: {error}")))?;
-    }
     let mut migrator = FrameMigrator::new()
         .write(args.write)
         .every_file(args.all)
@@ -33,9 +26,12 @@ pub(crate) fn run(args: &MigrateFramesArgs) -> Result<Outcome, Failure> {
         migrator = migrator.threads(threads.into());
     }
     let progress = Progress::new(None, false);
-    let watch =
-        Watch { json: args.json, lines: Lines::new(args.json, &progress), progress: &progress, totals: Mutex::default() };
-    interrupt::ask_first();
+    let watch = Watch {
+        json: args.json,
+        lines: Lines::new(args.json, &progress),
+        progress: &progress,
+        totals: Mutex::default(),
+    };
     let survey = || migrator.survey(args.paths.iter().cloned(), || progress.is_over() || watch.stops());
     let summary = progress.show(Some(survey), || migrator.run(args.paths.iter().cloned(), &watch));
     let Watch { lines, totals, .. } = watch;
@@ -44,7 +40,7 @@ pub(crate) fn run(args: &MigrateFramesArgs) -> Result<Outcome, Failure> {
     if args.json {
         lines.print_json(&SummaryLine { summary: &totals }, false);
     } else {
-        lines.print(&totals.text(args.write, progress.elapsed()), false);
+        lines.print(&totals.text(args.write, progress.elapsed(), &summary), false);
     }
     lines.finish()?;
     Ok(totals.outcome())

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use indicatif::HumanBytes;
 use membrane_codec::Reason;
-use membrane_codec::migrate::{FrameFate, FrameFileReport, FrameSummary, FrameVersion};
+use membrane_codec::migrate::{FrameFate, FrameFileReport, FrameVersion, MigrationSummary};
 use serde::Serialize;
 
+use crate::commands::migrate::notes;
 use crate::display::{BAD, GOOD, count};
 use crate::outcome::Outcome;
-use crate::report::{PassedOver, is_false, is_zero, passed_over};
+use crate::report::{PassedOver, is_false, is_zero};
 
 /// The numbers of a summary, as `--json` gives them.
 #[derive(Default, Serialize)]
@@ -84,7 +85,7 @@ impl Totals {
         sum.bytes += report.len();
     }
 
-    pub(super) fn end(&mut self, summary: &FrameSummary) {
+    pub(super) fn end(&mut self, summary: &MigrationSummary) {
         self.passed_over = summary.passed_over.into();
         self.leftovers_removed = summary.leftovers_removed;
         self.interrupted = summary.stopped;
@@ -101,14 +102,14 @@ impl Totals {
     }
 
     /// The summary for people.
-    pub(super) fn text(&self, write: bool, elapsed: Duration) -> String {
+    pub(super) fn text(&self, write: bool, elapsed: Duration, summary: &MigrationSummary) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
-        let _ = self.print(write, elapsed, &mut text);
+        let _ = self.print(write, elapsed, summary, &mut text);
         text
     }
 
-    fn print(&self, write: bool, elapsed: Duration, out: &mut String) -> std::fmt::Result {
+    fn print(&self, write: bool, elapsed: Duration, summary: &MigrationSummary, out: &mut String) -> std::fmt::Result {
         if self.refused + self.io_error > 0 {
             writeln!(out)?;
         }
@@ -117,7 +118,9 @@ impl Totals {
         writeln!(out, "{interrupted}{}, {} in {seconds:.2} s", count(self.files, "file"), HumanBytes(self.bytes))?;
         for (row, Sum { files, bytes }) in &self.rows {
             let (what, style) = match row {
-                Row::Old(version) => (format!("{}, {}", name(*version), if write { "converted" } else { "to convert" }), GOOD),
+                Row::Old(version) => {
+                    (format!("{}, {}", name(*version), if write { "converted" } else { "to convert" }), GOOD)
+                }
                 Row::Current => ("v5".into(), GOOD),
                 Row::Refused => ("refused".into(), BAD),
                 Row::Failed => ("io_error".into(), BAD),
@@ -127,26 +130,23 @@ impl Totals {
         for (reason, number) in &self.reasons {
             writeln!(out, "\n{number:>9}  {reason}\n           {}", reason.advice())?;
         }
-        let notes = self.notes(write);
+        let notes = self.notes(write, summary);
         if !notes.is_empty() {
             writeln!(out)?;
         }
         notes.iter().try_for_each(|note| writeln!(out, "{note}"))
     }
 
-    fn notes(&self, write: bool) -> Vec<String> {
-        let mut notes = Vec::new();
-        notes.extend(passed_over(&self.passed_over));
-        let mut note = |number: u64, text: &str| {
-            if number > 0 {
-                notes.push(format!("{text}: {}", count(number, "file")));
-            }
-        };
-        note(self.vanished, "vanished before they were opened");
-        note(self.leftovers_removed, "left by a run that was killed, and removed");
-        note(self.links_parted, "had other names (hard links), and are files of their own now");
+    fn notes(&self, write: bool, summary: &MigrationSummary) -> Vec<String> {
+        let mut notes = notes(summary, self.vanished);
+        if self.links_parted > 0 {
+            let files = count(self.links_parted, "file");
+            notes.push(format!("had other names (hard links), and are files of their own now: {files}"));
+        }
         if self.files == 0 && !self.interrupted {
-            notes.push("No frames found: directories are searched for *.blob and *.frame; --all takes every file.".into());
+            notes.push(
+                "No frames found: directories are searched for *.blob and *.frame; --all takes every file.".into(),
+            );
         }
         if !write && self.convertible > 0 {
             notes.push(format!("Nothing was written; --write converts {}.", count(self.convertible, "file")));
