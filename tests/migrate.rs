@@ -7,6 +7,10 @@ mod samples;
 mod attributes;
 #[path = "migrate/changes.rs"]
 mod changes;
+#[path = "migrate/envelope.rs"]
+mod envelope;
+#[path = "migrate/envelope_files.rs"]
+mod envelope_files;
 #[path = "migrate/frame.rs"]
 mod frame;
 #[path = "migrate/frame_files.rs"]

@@ -4,6 +4,7 @@ use serde_json::value::RawValue;
 
 use super::envelope::{EnvelopeMigration, EnvelopeMigrator, EnvelopeVersion};
 use crate::error::{Detail, Document, Error, JsonProblem};
+use crate::json::offset_of;
 
 /// How many envelopes of each kind there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,10 +100,11 @@ pub(super) fn migrate_document(
 /// The values in a text, those in arrays one by one.
 fn values(text: &str) -> Result<Vec<&str>, Error> {
     let mut values = Vec::new();
-    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    while let Some(value) = stream.next() {
-        // It stands at the start of the value that is at fault.
-        let Ok(value) = value else { return Err(syntax_error(text, stream.byte_offset())) };
+    for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
+        let value = value.map_err(|error| {
+            let problem = if error.is_eof() { JsonProblem::UnexpectedEnd } else { JsonProblem::Syntax };
+            not_json(offset_of(&error, text), problem)
+        })?;
         let value = value.get();
         match value.starts_with('[').then(|| serde_json::from_str::<Vec<&RawValue>>(value)) {
             Some(Ok(elements)) => values.extend(elements.into_iter().map(RawValue::get)),
@@ -110,13 +112,6 @@ fn values(text: &str) -> Result<Vec<&str>, Error> {
         }
     }
     Ok(values)
-}
-
-/// What is wrong with the value that starts behind this byte.
-fn syntax_error(text: &str, start: usize) -> Error {
-    let start = start + text[start..].len() - text[start..].trim_start().len();
-    let ends = serde_json::from_str::<&RawValue>(&text[start..]).is_err_and(|error| error.is_eof());
-    not_json(start, if ends { JsonProblem::UnexpectedEnd } else { JsonProblem::Syntax })
 }
 
 fn not_json(offset: usize, problem: JsonProblem) -> Error {
