@@ -3,6 +3,8 @@
 mod naive;
 mod samples;
 
+#[path = "message/agreement.rs"]
+mod agreement;
 #[path = "message/allocations.rs"]
 mod allocations;
 #[path = "message/bodies.rs"]

@@ -289,6 +289,45 @@ fn every_byte_is_read_once_where_all_is_well() {
     assert_eq!(read.get(), bytes.len() as u64);
 }
 
+#[test]
+fn holes_are_not_read_but_where_a_frame_reaches_over_one() {
+    let small = frame_of(b"small");
+    let over = frame_of(&[&[7; 1000][..], &vec![0; 4 << 20], &[7; 1000]].concat());
+    let hole = 32 << 20;
+    let bytes = [&vec![0; hole][..], &small, &vec![0; hole], &over, &vec![0; hole]].concat();
+    let [small_at, over_at] = [hole as u64, (2 * hole + small.len()) as u64];
+    let [small_end, over_end] = [small_at + small.len() as u64, over_at + over.len() as u64];
+    let in_over = over_end - 1008 - (4 << 20);
+    let holes = [0..small_at, small_end..over_at, in_over..in_over + (4 << 20), over_end..bytes.len() as u64];
+    let disk = Disk::new(&bytes).holes(&holes);
+    let read = disk.read.clone();
+    let events: Vec<_> = scanner(disk).next_data(Disk::next_data).collect();
+    assert_eq!(events, scanner(Disk::new(&bytes)).collect::<Vec<_>>());
+    assert_eq!(
+        found(&events),
+        [
+            Gap(0, small_at),
+            Frame(small_at, small_end),
+            Gap(small_end, over_at),
+            Frame(over_at, over_end),
+            Gap(over_end, bytes.len() as u64)
+        ]
+    );
+    // The frames, and a window where data ends.
+    let most = (over.len() + 3 * (512 << 10)) as u64;
+    assert!((over.len() as u64..most).contains(&read.get()), "{}", read.get());
+
+    // A source that cannot tell, or says nonsense, is read.
+    let told = |next_data| {
+        let disk = Disk::new(&bytes);
+        let read = disk.read.clone();
+        assert_eq!(scanner(disk).next_data(next_data).collect::<Vec<_>>(), events);
+        read.get()
+    };
+    assert_eq!(told(|_, _| Err(io::ErrorKind::Unsupported.into())), bytes.len() as u64);
+    assert_eq!(told(|_, _| Ok(0)), bytes.len() as u64);
+}
+
 /// A frame that claims `payload_len` bytes, most of which are what happens to follow.
 fn claim(payload_len: u64) -> Vec<u8> {
     let mut frame = frame_of(b"");
@@ -728,6 +767,7 @@ proptest! {
         pieces in vec(pieces_of_a_source(), 0..8),
         window_len in prop_oneof![1..40_usize, 1..2000_usize],
         reads in vec(prop_oneof![Just(0), 1..50_usize, Just(usize::MAX)], 1..6),
+        holes in vec(any::<bool>(), 1..20),
     ) {
         prop_assume!(reads.iter().any(|read| *read > 0));
         let bytes = pieces.concat();
@@ -736,7 +776,13 @@ proptest! {
         prop_assert_eq!(found(&events), naive::scan(&bytes));
         let disk = Disk::new(&bytes).pieces(&reads);
         prop_assert_eq!(&scanner(disk.clone()).window_len(window_len).collect::<Vec<_>>(), &events);
-        prop_assert_eq!(&scanner(disk).collect::<Vec<_>>(), &events);
+        prop_assert_eq!(&scanner(disk.clone()).collect::<Vec<_>>(), &events);
+        // With some of the zeros told to be holes, any part of them.
+        let zeros: Vec<_> = bytes.iter().enumerate().filter(|(_, byte)| **byte == 0).map(|(at, _)| at as u64).collect();
+        let holes: Vec<_> =
+            zeros.iter().zip(holes.iter().cycle()).filter(|(_, is_hole)| **is_hole).map(|(at, _)| *at..at + 1).collect();
+        let sparse = scanner(disk.holes(&holes)).next_data(Disk::next_data).window_len(window_len);
+        prop_assert_eq!(&sparse.collect::<Vec<_>>(), &events);
     }
 
     #[test]

@@ -80,6 +80,12 @@ impl Read for Input {
     }
 }
 
+/// Opens a list of any kind, or standard input for `-`. Waits for the writer of a pipe.
+#[cfg(unix)]
+pub(crate) fn open_list(path: &Path) -> io::Result<File> {
+    if is_stdin(path) { open_stdin() } else { File::open(path) }
+}
+
 /// Opens what can be read at any place, a regular file or a block device, for reading alone.
 pub(crate) fn open_image(path: &Path) -> io::Result<File> {
     if is_stdin(path) {

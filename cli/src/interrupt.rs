@@ -45,10 +45,10 @@ fn lock() -> MutexGuard<'static, Option<PathBuf>> {
 /// Where this fails, files are written all the same; a signal then leaves a temporary one behind.
 #[cfg(unix)]
 fn install() {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU};
 
     let ends_the_program = |signal: &i32| !is_ignored(*signal);
-    let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ].into_iter().filter(ends_the_program);
+    let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU].into_iter().filter(ends_the_program);
     let Ok(mut signals) = signal_hook::iterator::Signals::new(signals) else { return };
     let _ = std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
@@ -83,3 +83,14 @@ fn is_ignored(signal: i32) -> bool {
 
 #[cfg(not(unix))]
 fn install() {}
+
+/// Has a write beyond the limit on the size of files fail, so that it is told as any other failure and nothing half-written
+/// stays. Without this, a signal ends the program.
+pub(crate) fn let_large_writes_fail() {
+    #[cfg(unix)]
+    {
+        let unheard = std::sync::Arc::default();
+        // Should this fail, the signal does what it always did.
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, unheard);
+    }
+}

@@ -7,17 +7,11 @@ mod commands;
 mod display;
 mod input;
 mod interrupt;
-mod manifest;
-mod metrics;
+mod json;
 mod outcome;
 mod output;
-mod page;
-mod paths;
+mod passed_over;
 mod progress;
-mod quarantine;
-mod report;
-mod selection;
-mod state;
 
 use std::process::ExitCode;
 
@@ -26,6 +20,7 @@ use clap::Parser;
 use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
+    interrupt::let_large_writes_fail();
     let outcome = match Cli::parse().command {
         Command::Verify(args) => commands::verify::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
@@ -33,6 +28,7 @@ fn main() -> ExitCode {
         Command::Canonicalize(args) => commands::canonicalize::run(&args),
         Command::Extract(args) => commands::extract::run(&args),
         Command::Fingerprint(args) => commands::fingerprint::run(&args),
+        Command::Message(args) => commands::message::run(&args),
         Command::Migrate(args) => commands::migrate::run(&args),
     };
     outcome::exit(outcome)

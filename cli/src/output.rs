@@ -1,10 +1,9 @@
 //! Where results go: a file that appears whole or not at all, or standard output once all of it is known to be good.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, IsTerminal, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use same_file::Handle;
 use tempfile::{NamedTempFile, SpooledTempFile};
 
 use crate::display::printable;
@@ -87,10 +86,33 @@ fn open_stdout() -> io::Result<io::Stdout> {
     Ok(io::stdout())
 }
 
-/// Whether both are the same file, under whatever names.
+/// Whether both are the same file, under whatever names. Looked at and never opened: that would wait for the writer of a
+/// pipe, or take its only reader away.
 pub(crate) fn same_file(output: &Path, input: &Path) -> bool {
-    let input = if is_stdin(input) { Handle::stdin() } else { Handle::from_path(input) };
-    matches!((Handle::from_path(output), input), (Ok(output), Ok(input)) if output == input)
+    let input = if is_stdin(input) { metadata_of_stdin() } else { fs::metadata(input) };
+    matches!((fs::metadata(output), input), (Ok(output), Ok(input)) if is_same(&output, &input))
+}
+
+#[cfg(unix)]
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Nothing that can be had without opening tells.
+#[cfg(not(unix))]
+fn is_same(_: &Metadata, _: &Metadata) -> bool {
+    false
+}
+
+#[cfg(unix)]
+fn metadata_of_stdin() -> io::Result<Metadata> {
+    std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned().map(File::from)?.metadata()
+}
+
+#[cfg(not(unix))]
+fn metadata_of_stdin() -> io::Result<Metadata> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// A file that is written under a temporary name beside its place (`.*.tmp`, which no scan takes for a frame), and

@@ -2,20 +2,33 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread;
+use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use membrane_codec::scrub::Survey;
+use serde::Serialize;
 
 use crate::display::count;
 use crate::outcome::say;
-use crate::page::Interval;
 
 /// How often the terminal is drawn.
 const TICK: Duration = Duration::from_millis(100);
 /// As many intervals are kept, each as long as it must be for that.
 const MOST_INTERVALS: usize = 240;
+
+/// What there is to do.
+pub(crate) struct Whole {
+    pub(crate) bytes: u64,
+    /// How many frames, where that can be known before.
+    pub(crate) frames: Option<u64>,
+}
+
+impl From<Survey> for Whole {
+    fn from(survey: Survey) -> Self {
+        Self { bytes: survey.bytes, frames: Some(survey.files) }
+    }
+}
 
 /// Counts what is done, from any thread.
 pub(crate) struct Progress {
@@ -24,7 +37,7 @@ pub(crate) struct Progress {
     frames: AtomicU64,
     failures: AtomicU64,
     /// What there is to do, once it is known.
-    whole: OnceLock<Survey>,
+    whole: OnceLock<Whole>,
     bar: ProgressBar,
     every: Option<Duration>,
     over: AtomicBool,
@@ -52,12 +65,17 @@ impl Progress {
     }
 
     /// Whether anybody sees it.
-    fn is_shown(&self) -> bool {
+    pub(crate) fn is_shown(&self) -> bool {
         !self.bar.is_hidden() || self.every.is_some()
     }
 
     pub(crate) fn add_bytes(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// All up to this byte is done, for work that goes through one file and at times back in it.
+    pub(crate) fn reach(&self, byte: u64) {
+        self.bytes.fetch_max(byte, Ordering::Relaxed);
     }
 
     pub(crate) fn add_frame(&self, failed: bool) {
@@ -70,6 +88,10 @@ impl Progress {
         self.failures.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(crate) fn set_whole(&self, whole: impl Into<Whole>) {
+        let _ = self.whole.set(whole.into());
+    }
+
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
@@ -79,22 +101,13 @@ impl Progress {
         self.bar.suspend(print);
     }
 
-    /// Shows and records what goes on during `work`. Meanwhile `survey` counts what there is to do, where somebody waits for
-    /// the end of it.
-    pub(crate) fn show<T>(&self, survey: Option<impl FnOnce() -> Survey + Send>, work: impl FnOnce() -> T) -> T {
+    /// Shows and records while `work` is done. Threads that it starts in the scope are to look at [`Progress::is_over`].
+    pub(crate) fn while_shown<'e, T>(&'e self, work: impl for<'s> FnOnce(&'s Scope<'s, 'e>) -> T) -> T {
         thread::scope(|scope| {
-            // Where threads are scarce the run goes on unshown.
+            // Where threads are scarce the work goes on unshown.
             let shown = thread::Builder::new().spawn_scoped(scope, || self.keep()).ok();
-            if let (true, Some(survey)) = (self.is_shown(), survey) {
-                let _ = thread::Builder::new().spawn_scoped(scope, move || {
-                    let whole = survey();
-                    if !whole.stopped {
-                        let _ = self.whole.set(whole);
-                    }
-                });
-            }
-            let _end = End(self, shown.as_ref().map(|shown| shown.thread()));
-            work()
+            let _end = EndShowing(self, shown.as_ref().map(|shown| shown.thread()));
+            work(scope)
         })
     }
 
@@ -157,11 +170,8 @@ impl Progress {
         let (done, left) = match self.whole.get() {
             Some(whole) if bytes > 0 && whole.bytes >= bytes => {
                 let percent = 100.0 * bytes as f64 / whole.bytes as f64;
-                let done = format!(
-                    "{files} of {} frames, {read} of {} ({percent:.0}%)",
-                    HumanCount(whole.files),
-                    HumanBytes(whole.bytes)
-                );
+                let of_all = whole.frames.map_or(String::new(), |frames| format!(" of {}", HumanCount(frames)));
+                let done = format!("{files}{of_all} frames, {read} of {} ({percent:.0}%)", HumanBytes(whole.bytes));
                 let left = Duration::from_secs_f64((whole.bytes - bytes) as f64 / rate);
                 (done, format!(", {} left", HumanDuration(left)))
             }
@@ -171,14 +181,24 @@ impl Progress {
     }
 }
 
-/// Ends what shows progress, whatever ends the run.
-struct End<'p>(&'p Progress, Option<&'p thread::Thread>);
+/// Ends what shows progress, whatever ends the work.
+struct EndShowing<'p>(&'p Progress, Option<&'p thread::Thread>);
 
-impl Drop for End<'_> {
+impl Drop for EndShowing<'_> {
     fn drop(&mut self) {
         self.0.end();
         self.1.iter().for_each(|shown| shown.unpark());
     }
+}
+
+/// What was done since the interval before, or since the start.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Interval {
+    /// Its end, from the start of the run.
+    pub(crate) seconds: f64,
+    pub(crate) bytes: u64,
+    pub(crate) frames: u64,
+    pub(crate) failures: u64,
 }
 
 /// What was done over time, in intervals that grow with the run.

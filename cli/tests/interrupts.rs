@@ -145,3 +145,61 @@ fn a_reader_that_goes_away_ends_it() {
     let (_, summary) = json_lines(&run(&["verify", "store", "--json", "--state", "state"], directory.path()).stdout);
     assert_eq!((&summary["corrupt_payload"], &summary["verified_before"]), (&json!(400), &json!(0)));
 }
+
+#[test]
+fn a_pipe_that_nobody_writes_is_opened_once_and_a_signal_ends_the_wait() {
+    let directory = directory();
+    let paths = write_store(directory.path(), small_payloads(3));
+    let pipe = directory.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    for option in ["--files-from", "--manifest"] {
+        let start = || Running::start(&["verify", "store", option, "pipe", "--report", "page.html"], directory.path());
+        let mut running = start();
+        sleep(Duration::from_millis(300));
+        assert!(!running.has_ended());
+        running.signal(Signal::INT);
+        let asked = Instant::now();
+        assert_eq!(running.wait().status, None, "by the signal");
+        assert!(asked.elapsed() < Duration::from_secs(2));
+    }
+    // Who comes to write finds the reader that stays.
+    let running = Running::start(
+        &["verify", "--json", "--files-from", "pipe", "--report", "page.html", "--metrics", "scrub.prom"],
+        directory.path(),
+    );
+    sleep(Duration::from_millis(100));
+    let mut writer = fs::OpenOptions::new().write(true).open(&pipe).expect("somebody reads");
+    sleep(Duration::from_millis(100));
+    writer.write_all(paths.join("\n").as_bytes()).expect("somebody reads");
+    drop(writer);
+    let result = running.wait();
+    assert_eq!((result.status, &json_lines(&result.stdout).1["ok"]), (Some(0), &json!(3)), "{}", result.stderr);
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_told_by_every_command() {
+    let directory = directory();
+    let frame = support::frame_of(&vec![7; 1 << 20]);
+    fs::write(directory.path().join("one.blob"), &frame).expect("it can be written");
+    fs::write(directory.path().join("id.json"), support::identity_of(b"").canonical_json()).expect("it can be written");
+    write_store(directory.path(), small_payloads(1000));
+    for command in [
+        "extract one.blob -o payload",
+        "extract one.blob > payload",
+        "canonicalize --identity id.json --payload one.blob -o payload",
+        "verify store --json > lines",
+        "verify store --state state --quiet",
+    ] {
+        let script = format!("ulimit -f 40; exec \"$0\" {command}");
+        let mut limited = Command::new("sh");
+        limited.args(["-c", &script, support::PROGRAM]).current_dir(directory.path());
+        let result: support::Run = limited.output().expect("it starts").into();
+        assert_eq!(result.status, Some(2), "{command}: {}", result.stderr);
+        assert!(result.stderr.starts_with("membrane-codec: "), "{command}: {}", result.stderr);
+        assert!(
+            !directory.path().join("payload").metadata().is_ok_and(|file| file.len() == 0 && command.contains("-o"))
+        );
+        let left = names_in(directory.path()).into_iter().find(|name| name.starts_with('.'));
+        assert_eq!(left, None, "{command}");
+    }
+}

@@ -240,3 +240,71 @@ fn of_what_was_not_looked_for_nothing_is_missing() {
     assert_eq!((result.status, lines.len(), &summary["missing"]), (Some(2), 1, &json!(0)));
     assert_eq!(result.stderr, "membrane-codec: list: holds a line longer than any path; is -0 missing?\n");
 }
+
+#[test]
+fn a_manifest_may_come_through_standard_input() {
+    let (directory, _, keys, _) = store();
+    let mut command = program();
+    command.args(["verify", "store", "--json", "--manifest", "-"]).current_dir(directory.path());
+    let missing = "0".repeat(64);
+    command.write_stdin(format!("{}\n{missing}\n", keys.join("\n")));
+    let result: support::Run = command.output().expect("it starts").into();
+    let (lines, summary) = json_lines(&result.stdout);
+    assert_eq!((result.status, &summary["ok"], &summary["missing"]), (Some(1), &json!(4), &json!(1)));
+    assert!(lines.iter().any(|line| line["missing"] == missing));
+}
+
+#[test]
+#[cfg(unix)]
+fn of_what_a_directory_may_hide_nothing_is_missing() {
+    let (directory, _, keys, _) = store();
+    let missing = "0".repeat(64);
+    write(&directory, "manifest", format!("{}\n{missing}\n", keys.join("\n")));
+    let hidden = directory.path().join("store").join(&keys[0][..2]);
+    let in_hidden = keys.iter().filter(|key| key[..2] == keys[0][..2]).count();
+    let verify = |more: &[&str], closed: &Path| {
+        let arguments = [&["verify", "store", "--manifest", "manifest"], more].concat();
+        support::run_as_ordinary_user(&arguments, directory.path(), closed)
+    };
+    let result = verify(&["--json"], &hidden);
+    let (lines, summary) = json_lines(&result.stdout);
+    assert!(lines.iter().all(|line| line.get("missing").is_none()), "{}", result.stdout);
+    assert_eq!(
+        (result.status, &summary["missing"], &summary["not_judged"]),
+        (Some(2), &json!(0), &json!(1 + in_hidden))
+    );
+    let result = verify(&[], &hidden);
+    let line = format!(
+        "\n{:>9}  not judged: no file of these keys was found, but not everything was looked at\n",
+        1 + in_hidden
+    );
+    assert!(result.stdout.contains(&line), "{}", result.stdout);
+    // A file that cannot be read is there, and hides no other.
+    let file = hidden.join(format!("{}.blob", keys[0]));
+    let result = verify(&["--json"], &file);
+    let (lines, summary) = json_lines(&result.stdout);
+    let told: Vec<_> = lines.iter().filter_map(|line| line["missing"].as_str()).collect();
+    assert_eq!((result.status, told, &summary["io_error"]), (Some(2), vec![&*missing], &json!(1)));
+    assert_eq!((&summary["missing"], summary.get("not_judged")), (&json!(1), None));
+}
+
+#[test]
+#[cfg(unix)]
+fn pages_and_metrics_tell_of_keys_that_were_not_judged() {
+    let (directory, _, keys, _) = store();
+    write(&directory, "manifest", keys.join("\n"));
+    // A pipe that was asked for is not read.
+    let pipe = directory.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let arguments = ["verify", "pipe", "--manifest", "manifest", "--report", "report.html", "--metrics", "scrub.prom"];
+    assert_eq!(run(&arguments, directory.path()).status, Some(2));
+    let read = |name: &str| fs::read_to_string(directory.path().join(name)).expect("it is there");
+    assert!(read("scrub.prom").contains("\nmembrane_scrub_not_judged_keys 4\n"));
+    let page = read("report.html");
+    assert!(
+        page.contains(
+            "4 keys of the manifest have no file in what was looked at; whether they are missing is not known."
+        )
+    );
+    assert!(page.contains("\"not_judged\":4") && page.contains("data-mood=\"open\""));
+}

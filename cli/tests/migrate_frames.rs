@@ -180,11 +180,8 @@ fn wrong_use_and_missing_paths() {
     }
     let empty = run(&["migrate", "frames", "."], directory.path());
     assert_eq!(empty.status, Some(0));
-    assert!(
-        empty
-            .stdout
-            .ends_with("No frames found: directories are searched for *.blob and *.frame; --all takes every file.\n")
-    );
+    let said = "membrane-codec: nothing to migrate: directories are searched for *.blob and *.frame, with --all for every file\n";
+    assert_eq!(empty.stderr, said);
 }
 
 #[test]

@@ -202,9 +202,22 @@ fn lists_that_cannot_be_read() {
     fs::write(at("-"), frame_of(b"dash")).expect("it can be written");
     fs::write(at("list"), b"-\n").expect("it can be written");
     let result = verify(&["--files-from", "list"]);
-    assert_eq!((result.status, json_lines(&result.stdout).1["ok"].clone()), (Some(0), json!(1)));
-    let result = verify(&["-", "--files-from", "-"]);
-    assert_eq!(result.stderr, "membrane-codec: standard input can be given once\n");
+    let (lines, summary) = json_lines(&result.stdout);
+    // And told so that it is none of the other.
+    assert_eq!((result.status, &summary["ok"], &lines[0]["path"]), (Some(0), &json!(1), &json!("./-")));
+    fs::write(at("-"), b"no frame").expect("it can be written");
+    let result = run(&["verify", "--files-from", "list", "-q"], directory.path());
+    assert!(result.stdout.starts_with("schema_error     ./-\n"), "{}", result.stdout);
+    for twice in [&["-", "--files-from", "-"][..], &["one.blob", "--files-from", "-", "--manifest", "-"], &["-", "-"]] {
+        let result = verify(twice);
+        let message = "membrane-codec: standard input can be given once, as PATH, list or manifest\n";
+        assert_eq!((result.status, result.stderr.as_str()), (Some(2), message), "{twice:?}");
+    }
+    for option in ["--report", "--metrics", "--state", "--quarantine"] {
+        let result = verify(&["one.blob", option, "-"]);
+        assert_eq!(result.status, Some(2));
+        assert!(result.stderr.contains("- names no file here; for a file of this name give ./-"), "{}", result.stderr);
+    }
 }
 
 #[test]

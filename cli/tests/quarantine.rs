@@ -178,7 +178,8 @@ fn other_versions_unread_files_and_links_stay() {
         .iter()
         .map(|line| (line["path"].as_str().expect("a path"), line.get("quarantined"), line.get("not_quarantined")))
         .collect();
-    let link = json!("is not the file any more that was judged (or a link to it)");
+    let target = at("outside.blob").display().to_string();
+    let link = json!(format!("is a symbolic link; verify what it leads to by its own name: {target}"));
     assert_eq!(
         became,
         [
@@ -230,8 +231,7 @@ fn what_was_replaced_meanwhile_stays() {
         let (lines, _) = json_lines(&result.stdout);
         if lines[0]["status"] != "ok" {
             let problem = lines[0]["not_quarantined"].as_str().expect("it was not moved");
-            let expected =
-                ["it was written to while it was read", "is not the file any more that was judged (or a link to it)"];
+            let expected = ["it was written to while it was read", "is not the file any more that was judged"];
             assert_eq!((result.status, problem), (Some(2), expected[usize::from(!in_place)]));
         }
     }
@@ -284,6 +284,62 @@ fn killed_between_two_moves_it_leaves_every_frame_whole() {
         }
     }
     assert!(0 < moved_before, "nothing was moved in any round");
-    assert_eq!(run(&VERIFY, directory.path()).stderr, "");
+    assert_ne!(run(&VERIFY, directory.path()).status, Some(2));
     assert_eq!(names_in(&at("aside")).iter().filter(|name| name.ends_with(".damaged")).count(), frames.len());
+}
+
+#[test]
+fn a_damaged_file_that_is_named_twice_is_moved_and_told_once() {
+    let directory = directory();
+    let at = |name: &str| directory.path().join(name);
+    write(&at("store/one.blob"), &damaged_frame("payload"));
+    symlink("one.blob", at("store/link")).expect("it is ours");
+    // One thread reads them together; a limit on open files has it read one after the other.
+    for threads in ["1", "2"] {
+        let paths = ["store/one.blob", "store/../store/one.blob", "store/link", "store"];
+        let arguments = [&["verify", "--json", "--quarantine", "aside", "-j", threads][..], &paths].concat();
+        let result = run(&arguments, directory.path());
+        let (lines, summary) = json_lines(&result.stdout);
+        assert_eq!(summary["quarantined"], 1, "{}", result.stdout);
+        // The link may have been judged first: then it is told to be one.
+        let of_links = lines.iter().filter(|line| line["path"] == "store/link").count();
+        assert_eq!(lines.len() - of_links, 1, "{}", result.stdout);
+        assert_eq!(result.status, Some(if of_links == 0 { 1 } else { 2 }), "{}", result.stdout);
+        let again = "named again; this run has moved it to quarantine\n";
+        let said: Vec<_> = result.stderr.split_inclusive('\n').collect();
+        assert!(said.iter().all(|line| line.ends_with(again)), "{}", result.stderr);
+        assert!(said.len() >= 2 - of_links, "{}", result.stderr);
+        assert_eq!(names_in(&at("store")), ["link"]);
+        fs::rename(at("aside/one.blob.damaged"), at("store/one.blob")).expect("it is there");
+        fs::remove_file(at("aside/one.blob.damaged.json")).expect("it is there");
+    }
+    // Far from one another, so that the second is not there any more when it is to be opened.
+    write(&at("sound.blob"), &frame_of(b"payload"));
+    let paths = [&["store/one.blob"][..], &["sound.blob"; 40], &["store/one.blob"]].concat();
+    let arguments = [&["verify", "--json", "--quarantine", "aside", "-j", "1"][..], &paths].concat();
+    let result = run(&arguments, directory.path());
+    let (_, summary) = json_lines(&result.stdout);
+    assert_eq!((result.status, &summary["frames"], &summary["quarantined"]), (Some(1), &json!(41), &json!(1)));
+    assert_eq!(result.stderr, "membrane-codec: store/one.blob: named again; this run has moved it to quarantine\n");
+    // In another run it is a path that is not there.
+    let result = run(&[&VERIFY[..], &["store/one.blob"]].concat(), directory.path());
+    assert_eq!((result.status, &json_lines(&result.stdout).1["io_error"]), (Some(2), &json!(1)));
+}
+
+#[test]
+fn names_that_are_too_long_with_what_is_added_are_shortened() {
+    let directory = directory();
+    let long = format!("{}.blob", "x".repeat(250));
+    for round in 1..=2 {
+        write(&directory.path().join("store").join(&long), &damaged_frame("payload"));
+        let result = run(&VERIFY, directory.path());
+        let (lines, _) = json_lines(&result.stdout);
+        let hash = membrane_codec::sha256(long.as_bytes()).to_string();
+        let number = if round == 1 { String::new() } else { format!(".{round}") };
+        let name = format!("{}~{}{number}.damaged", "x".repeat(64), &hash[..16]);
+        assert_eq!((result.status, &lines[0]["quarantined"]), (Some(1), &json!(format!("aside/{name}"))));
+        let note = note(&directory.path().join("aside").join(format!("{name}.json")));
+        assert!(note["path"].as_str().expect("a path").ends_with(&format!("/store/{long}")), "{note}");
+    }
+    assert_eq!(names_in(&directory.path().join("store")), Vec::<String>::new());
 }

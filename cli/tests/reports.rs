@@ -159,6 +159,7 @@ fn the_page_and_the_metrics_hold_the_numbers_of_the_json() {
     for (metric, value) in [
         ("read_bytes", number("bytes")),
         ("missing_keys", number("missing")),
+        ("not_judged_keys", 0.0),
         ("quarantined_files", number("quarantined")),
         ("verified_before_files", 0.0),
         ("vanished_files", 0.0),

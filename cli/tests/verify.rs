@@ -138,11 +138,21 @@ fn an_empty_directory_says_so() {
     let directory = directory();
     let result = run(&["verify", "."], directory.path());
     assert_eq!(result.status, Some(0));
-    assert_eq!(
-        without_rate(&result.stdout),
-        "\nNo frames found: directories are searched for *.blob and *.frame; --all takes every file.\n"
-    );
+    let said =
+        "membrane-codec: nothing to verify: directories are searched for *.blob and *.frame, with --all for every file";
+    assert_eq!((without_rate(&result.stdout).as_str(), result.stderr), ("", format!("{said}\n")));
+    // In every manner of telling, with what was passed over.
+    fs::write(directory.path().join("notes.txt"), "").expect("it can be written");
+    let result = run(&["verify", "--quiet", "."], directory.path());
+    let expected = format!("{said}; passed over: 1 other file\n");
+    assert_eq!((result.status, result.stdout.as_str(), result.stderr), (Some(0), "", expected));
+    // Not where there was something that was not asked for.
+    fs::write(directory.path().join("one.blob"), frame_of(b"payload")).expect("it can be written");
+    let result = run(&["verify", "--sample", "0%", "."], directory.path());
+    assert_eq!((result.status, result.stderr.as_str()), (Some(0), ""));
+    let directory = self::directory();
     let result = run(&["verify", "--json", "."], directory.path());
+    assert_eq!(result.stderr, format!("{said}\n"));
     assert_eq!(
         result.stdout,
         "{\"summary\":{\"frames\":0,\"ok\":0,\"schema_error\":0,\"corrupt_payload\":0,\"io_error\":0,\"bytes\":0}}\n"

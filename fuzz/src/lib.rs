@@ -1,10 +1,14 @@
-//! What more than one fuzz target checks: that the library's verdict on a frame or an identity is the oracle's, and that
+//! What more than one fuzz target checks: that the library's verdict on a frame, an identity or a message is the oracle's, and that
 //! all the ways to ask the library for it agree.
 //!
 //! Every `check_*` function panics when something disagrees and returns what was accepted.
 
+#[path = "../../tests/message/agreement.rs"]
+mod message;
 #[path = "../../tests/naive/mod.rs"]
 mod naive;
+
+pub use message::check_message;
 
 use bytes::Bytes;
 use membrane_codec::{

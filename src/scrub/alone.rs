@@ -4,11 +4,11 @@ use std::io::{self, BufRead, Read};
 
 use super::buffers::Buffers;
 use super::file::FrameFile;
-use super::job::Surroundings;
 use super::observer::Observer;
+use super::surroundings::Surroundings;
 use super::window::Window;
 
-pub(super) struct Alone<'a, 's, O> {
+pub(super) struct Alone<'a, 's, O: ?Sized> {
     file: &'a mut FrameFile,
     surroundings: &'a Surroundings<'s, O>,
     memory: Buffers,
@@ -18,7 +18,7 @@ pub(super) struct Alone<'a, 's, O> {
     stopped: bool,
 }
 
-impl<'a, 's, O> Alone<'a, 's, O> {
+impl<'a, 's, O: ?Sized> Alone<'a, 's, O> {
     /// From `offset` on, which is a multiple of a buffer's length.
     pub(super) fn new(file: &'a mut FrameFile, offset: u64, surroundings: &'a Surroundings<'s, O>) -> Self {
         Self { file, surroundings, memory: Buffers::new(1), window: Window::at(offset), given: 0, stopped: false }
@@ -40,7 +40,7 @@ impl<'a, 's, O> Alone<'a, 's, O> {
     }
 }
 
-impl<O: Observer> BufRead for Alone<'_, '_, O> {
+impl<O: Observer + ?Sized> BufRead for Alone<'_, '_, O> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let buffer = self.memory.split().next().unwrap_or_default();
         if self.given == self.window.filled() && !self.window.is_at_end() {
@@ -60,7 +60,7 @@ impl<O: Observer> BufRead for Alone<'_, '_, O> {
     }
 }
 
-impl<O: Observer> Read for Alone<'_, '_, O> {
+impl<O: Observer + ?Sized> Read for Alone<'_, '_, O> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let got = self.fill_buf()?.read(buffer)?;
         self.consume(got);

@@ -4,9 +4,9 @@ use std::io::{self, BufRead, Read};
 
 use super::alone::Alone;
 use super::file::FrameFile;
-use super::job::Surroundings;
 use super::observer::Observer;
 use super::report::{FileReport, FileVerdict, FrameClaims};
+use super::surroundings::Surroundings;
 use super::tree::Entry;
 use crate::digest::Digest;
 use crate::error::Reason;
@@ -14,7 +14,11 @@ use crate::frame::{FrameReader, ReadError, parse_identity};
 
 /// Tells the verdict on each frame of a file, up to the first that does not say where it ends. Whether it came to its end,
 /// or the observer stopped it.
-pub(super) fn verify<O: Observer>(entry: &Entry, file: &mut FrameFile, surroundings: &Surroundings<'_, O>) -> bool {
+pub(super) fn verify<O: Observer + ?Sized>(
+    entry: &Entry,
+    file: &mut FrameFile,
+    surroundings: &Surroundings<'_, O>,
+) -> bool {
     let (stamp, file_len) = (file.stamp(), file.known_len());
     let reader = FrameReader::new().max_identity_len(surroundings.max_identity_len).leave_rest(true);
     let mut source = Alone::new(file, 0, surroundings);

@@ -2,15 +2,13 @@
 
 use std::io::{self, Read};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::alone::Alone;
 use super::file::FrameFile;
+use super::in_flight::InFlight;
 use super::observer::Observer;
-use super::pace::Pace;
-use super::queue::InFlight;
 use super::report::{FileReport, FileVerdict, FrameClaims};
-use super::terms::Terms;
+use super::surroundings::Surroundings;
 use super::tree::Entry;
 use super::window::{State, Window};
 use crate::digest::{Digest, ManyHasher};
@@ -18,34 +16,6 @@ use crate::error::Error;
 use crate::format::HEADER_LEN;
 use crate::frame::{FrameHeader, FrameReader, Opening, ReadError, Remainder, open_start, parse_identity};
 use crate::identity::IdentityView;
-
-/// What all jobs of a scrub share.
-pub(super) struct Surroundings<'s, O> {
-    pub(super) observer: &'s O,
-    pub(super) pace: &'s Pace,
-    /// One thread was told to stop, or has panicked.
-    pub(super) over: &'s AtomicBool,
-    pub(super) max_identity_len: u32,
-    pub(super) terms: &'s Terms<'s>,
-    pub(super) follow_links: bool,
-}
-
-impl<O: Observer> Surroundings<'_, O> {
-    /// Tells of bytes that were read, at the pace of the scrub.
-    pub(super) fn passed(&self, bytes: usize) {
-        self.observer.read(bytes as u64);
-        self.pace.spend(bytes, || self.stops());
-    }
-
-    /// Whether the observer stops the scrub. When it told one thread so, it told all.
-    pub(super) fn stops(&self) -> bool {
-        let stops = self.over.load(Ordering::Relaxed) || self.observer.stops();
-        if stops {
-            self.over.store(true, Ordering::Relaxed);
-        }
-        stops
-    }
-}
 
 pub(super) struct Job {
     entry: Entry,
@@ -104,7 +74,7 @@ impl Job {
     }
 
     /// Fills the buffer, to its end or the file's. Without `wait`, with what does not have to be waited for.
-    pub(super) fn fill<O: Observer>(
+    pub(super) fn fill<O: Observer + ?Sized>(
         &mut self,
         buffer: &mut [u8],
         wait: bool,
@@ -114,7 +84,7 @@ impl Job {
     }
 
     /// Takes the piece that is in the buffer apart. When that already decides, returns why.
-    pub(super) fn take_piece<O: Observer>(
+    pub(super) fn take_piece<O: Observer + ?Sized>(
         &mut self,
         buffer: &[u8],
         surroundings: &Surroundings<'_, O>,
@@ -135,7 +105,11 @@ impl Job {
     }
 
     /// Reads the frame's start; where what follows payload_len begins in the piece.
-    fn open<O: Observer>(&mut self, piece: &[u8], surroundings: &Surroundings<'_, O>) -> Result<usize, Decided> {
+    fn open<O: Observer + ?Sized>(
+        &mut self,
+        piece: &[u8],
+        surroundings: &Surroundings<'_, O>,
+    ) -> Result<usize, Decided> {
         let cap = surroundings.max_identity_len;
         let known_len = self.file.known_len();
         let opening = open_start(piece, self.window.is_at_end(), known_len, cap, surroundings.terms.accepts)?;
@@ -163,7 +137,7 @@ impl Job {
     }
 
     /// Reads a frame to its end as a stream, after its first piece.
-    fn read_alone<O: Observer>(&mut self, piece: &[u8], surroundings: &Surroundings<'_, O>) -> Decided {
+    fn read_alone<O: Observer + ?Sized>(&mut self, piece: &[u8], surroundings: &Surroundings<'_, O>) -> Decided {
         let reader =
             FrameReader::new().max_identity_len(surroundings.max_identity_len).accepts(surroundings.terms.accepts);
         let reader = self.file.known_len().map_or(reader, |len| reader.source_len(len));
@@ -205,7 +179,7 @@ impl Job {
     }
 
     /// Gives the verdict on a frame of which all has come, by the SHA-256 of its payload.
-    pub(super) fn conclude<O: Observer>(
+    pub(super) fn conclude<O: Observer + ?Sized>(
         &self,
         buffer: &[u8],
         payload_digest: Digest,
@@ -224,7 +198,12 @@ impl Job {
     }
 
     /// Tells what was decided before all had come, or without the others.
-    pub(super) fn report<O: Observer>(&self, buffer: &[u8], decided: &Decided, surroundings: &Surroundings<'_, O>) {
+    pub(super) fn report<O: Observer + ?Sized>(
+        &self,
+        buffer: &[u8],
+        decided: &Decided,
+        surroundings: &Surroundings<'_, O>,
+    ) {
         let verdict = match decided {
             Decided::Sound(payload_digest) => FileVerdict::Sound { payload_digest: *payload_digest },
             Decided::Damaged(error) => FileVerdict::Damaged(*error),
@@ -235,7 +214,7 @@ impl Job {
         self.tell(verdict, identity, surroundings);
     }
 
-    fn tell<O: Observer>(
+    fn tell<O: Observer + ?Sized>(
         &self,
         verdict: FileVerdict<'_>,
         identity: Option<IdentityView<'_>>,

@@ -18,13 +18,15 @@
 //! the figures.
 //!
 //! Layers, downward: `scrubber` (options and threads), `worker` (rounds: fill, hash, settle), `job` (one file in flight),
-//! `concatenated` and `alone` (files that pass as a stream), `terms` (what a migration asks beside), `window` (which part of a file is in a buffer), `queue` (which
-//! file next), `tree` (directories), `file` (reads and the page cache), `platform` (system calls).
+//! `concatenated` and `alone` (files that pass as a stream), `window` (which part of a file is in a buffer), `surroundings`
+//! (what all files share), `terms` (what a migration asks beside), `queue` (which file next), `file` (reads and the page
+//! cache), `tree` (directories), `platform` (system calls).
 
 mod alone;
 mod buffers;
 mod concatenated;
 mod file;
+mod in_flight;
 mod job;
 mod observer;
 mod pace;
@@ -33,12 +35,13 @@ mod portion;
 mod queue;
 mod report;
 mod scrubber;
+mod surroundings;
 mod terms;
 mod tree;
 mod window;
 mod worker;
 
-pub use self::observer::Observer;
+pub use self::observer::{Observer, OnVerdict, on_verdict};
 pub use self::portion::{PortionError, Sample, Subset};
 pub use self::report::{FileReport, FileVerdict, FrameClaims, PassedOver, ScrubSummary, Survey};
 pub use self::scrubber::Scrubber;

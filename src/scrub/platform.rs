@@ -154,6 +154,14 @@ pub(super) fn refuses_direct(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error())
 }
 
+/// Whether a path failed because nothing is where it leads: removed, replaced by something of another kind, or a circle
+/// of links.
+pub(super) fn leads_nowhere(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+
+    [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
 /// Whether nothing can be opened before something is closed.
 pub(super) fn is_out_of_files(error: &io::Error) -> bool {
     let limits = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(rustix::io::Errno::raw_os_error);

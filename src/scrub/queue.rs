@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use rustix::fs::FileType;
 
-use super::job::Job;
+use super::in_flight::{InFlight, OpenFiles};
 use super::platform::{self, NameBuffer};
 use super::report::PassedOver;
 use super::tree::{Directory, Entry, FileStamp, Kind};
@@ -25,20 +25,20 @@ const NAP: Duration = Duration::from_millis(50);
 /// So many names of a directory are taken at once, if there are so many: a small one need not stay open for the rest.
 const SOME_NAMES: usize = 256;
 
-pub(super) struct Queue<I> {
-    shared: Mutex<Shared>,
+/// `L` is what threads leave to others: files that they have begun to read.
+pub(super) struct Queue<I, L> {
+    shared: Mutex<Shared<L>>,
     /// Apart: to wait for the next one must not hold up those who have enough.
     paths: Mutex<I>,
     changed: Condvar,
     /// How many threads wait for work.
     hungry: AtomicUsize,
-    /// How many files are open, or about to be.
-    in_flight: Arc<AtomicUsize>,
+    open_files: OpenFiles,
     takes: fn(&[u8]) -> bool,
     follow_links: bool,
 }
 
-struct Shared {
+struct Shared<L> {
     /// The threads that are at work or wait for it.
     workers: usize,
     /// There is no other path.
@@ -46,8 +46,8 @@ struct Shared {
     /// The last comes first.
     directories: Vec<Unlisted>,
     files: VecDeque<Entry>,
-    /// Jobs that one thread left to others.
-    jobs: Vec<Job>,
+    /// What one thread left to others.
+    left: Vec<L>,
     /// Directories that were visited, where links are followed: links may lead in circles.
     visited: HashSet<(u64, u64)>,
     passed_over: PassedOver,
@@ -72,40 +72,34 @@ impl Unlisted {
     }
 }
 
-/// A file that is counted among those in flight. To be dropped after the file is closed.
-pub(super) struct InFlight(Arc<AtomicUsize>);
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// What a thread gets to do.
-#[derive(Default)]
-pub(super) struct Supplies {
+pub(super) struct Supplies<L> {
     pub(super) files: Vec<Entry>,
-    pub(super) jobs: Vec<Job>,
+    pub(super) left: Vec<L>,
     /// Paths and directories that could not be looked into.
     pub(super) troubles: Vec<(Entry, io::Error)>,
     /// There is more, but no other file can be opened before one is closed.
     pub(super) out_of_files: bool,
 }
 
-impl Supplies {
+impl<L> Supplies<L> {
+    fn none() -> Self {
+        Self { files: Vec::new(), left: Vec::new(), troubles: Vec::new(), out_of_files: false }
+    }
+
     fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.jobs.is_empty() && self.troubles.is_empty()
+        self.files.is_empty() && self.left.is_empty() && self.troubles.is_empty()
     }
 }
 
-impl<I: Iterator<Item = PathBuf>> Queue<I> {
+impl<I: Iterator<Item = PathBuf>, L> Queue<I, L> {
     pub(super) fn new(paths: I, workers: usize, takes: fn(&[u8]) -> bool, follow_links: bool) -> Self {
         let shared = Shared {
             workers,
             paths_are_done: false,
             directories: Vec::new(),
             files: VecDeque::new(),
-            jobs: Vec::new(),
+            left: Vec::new(),
             visited: HashSet::new(),
             passed_over: PassedOver::default(),
             over: false,
@@ -115,13 +109,13 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
             paths: Mutex::new(paths),
             changed: Condvar::new(),
             hungry: AtomicUsize::new(0),
-            in_flight: Arc::default(),
+            open_files: OpenFiles::default(),
             takes,
             follow_links,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shared> {
+    fn lock(&self) -> MutexGuard<'_, Shared<L>> {
         // A thread that panics ends the scrub; what the others still do is of no consequence.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -145,7 +139,7 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
     /// Whether every file was given to somebody.
     pub(super) fn is_exhausted(&self) -> bool {
         let shared = self.lock();
-        let nothing_was_found = shared.directories.is_empty() && shared.files.is_empty() && shared.jobs.is_empty();
+        let nothing_was_found = shared.directories.is_empty() && shared.files.is_empty() && shared.left.is_empty();
         shared.paths_are_done && nothing_was_found
     }
 
@@ -153,21 +147,20 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
         self.lock().passed_over
     }
 
-    /// Leaves jobs to others.
-    pub(super) fn leave(&self, jobs: impl IntoIterator<Item = Job>) {
-        self.lock().jobs.extend(jobs);
+    /// Leaves something to others.
+    pub(super) fn leave(&self, things: impl IntoIterator<Item = L>) {
+        self.lock().left.extend(things);
         self.changed.notify_all();
     }
 
     /// Counts a file that is about to be opened, until what this returns is dropped.
     pub(super) fn count_file(&self) -> InFlight {
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-        InFlight(Arc::clone(&self.in_flight))
+        self.open_files.count_one()
     }
 
     /// Whether it is worth waiting for a file to be closed; `own` of those that are counted are the caller's and not open.
     pub(super) fn may_wait(&self, error: &io::Error, own: usize) -> bool {
-        platform::is_out_of_files(error) && self.in_flight.load(Ordering::Relaxed) > own
+        platform::is_out_of_files(error) && self.open_files.number() > own
     }
 
     /// Takes back a file that could not be opened yet.
@@ -199,13 +192,13 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
         idle: bool,
         names: &mut NameBuffer,
         stops: impl Fn() -> bool,
-    ) -> Supplies {
-        let mut supplies = Supplies::default();
+    ) -> Supplies<L> {
+        let mut supplies = Supplies::none();
         let mut shared = self.lock();
         while supplies.files.len() < wanted && !shared.over && !stops() {
-            if idle && supplies.is_empty() && !shared.jobs.is_empty() {
-                let half = shared.jobs.len().div_ceil(2).min(wanted);
-                supplies.jobs.extend(shared.jobs.drain(..half));
+            if idle && supplies.is_empty() && !shared.left.is_empty() {
+                let half = shared.left.len().div_ceil(2).min(wanted);
+                supplies.left.extend(shared.left.drain(..half));
                 break;
             }
             if !shared.files.is_empty() {
@@ -253,7 +246,7 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
     }
 
     /// Waits until something changes, or some milliseconds. When all threads do, it is over.
-    fn wait<'s>(&'s self, mut shared: MutexGuard<'s, Shared>) -> MutexGuard<'s, Shared> {
+    fn wait<'s>(&'s self, mut shared: MutexGuard<'s, Shared<L>>) -> MutexGuard<'s, Shared<L>> {
         if self.hungry.fetch_add(1, Ordering::Relaxed) + 1 == shared.workers {
             shared.over = true;
             self.changed.notify_all();
@@ -264,9 +257,9 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
         shared
     }
 
-    /// Whether an entry is a regular file. A path that was asked for is queued if it is a directory.
+    /// Whether an entry is a regular file. One that turns out to be a directory is queued.
     pub(super) fn look_at(&self, entry: &Entry) -> io::Result<bool> {
-        if !entry.was_asked_for() {
+        if !entry.may_be_directory() {
             return Ok(true);
         }
         let kind = platform::kind(&platform::look_at(entry.base(), entry.name(), true)?);
@@ -291,7 +284,8 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
                 let entry = || Entry::in_directory(Arc::clone(directory), CString::from(name));
                 match self.kind(directory, name, kind) {
                     Kind::Directory => directories.push(entry()),
-                    Kind::Frame => files.push(entry()),
+                    Kind::Frame => files.push(Entry::file_in_directory(Arc::clone(directory), CString::from(name))),
+                    Kind::Unknown => files.push(entry()),
                     Kind::OtherFile => passed_over.other_files += 1,
                     Kind::TemporaryFile => passed_over.temporary_files += 1,
                     Kind::Symlink => passed_over.symlinks += 1,
@@ -318,16 +312,23 @@ impl<I: Iterator<Item = PathBuf>> Queue<I> {
         listed.map(|_| ())
     }
 
-    /// What a name stands for; asks the system where the listing does not tell.
+    /// What a name stands for; asks the system where the listing does not tell. What it does not tell either is opened
+    /// and found to be what it is, or reported: passed over, it could be a directory of frames.
     fn kind(&self, directory: &Arc<Directory>, name: &CStr, kind: FileType) -> Kind {
         let base = Some(directory.fd().as_fd());
         let ask = |follow| platform::look_at(base, name, follow).map(|stat| platform::kind(&stat));
         let kind = match kind {
-            FileType::Unknown => ask(false).unwrap_or(FileType::RegularFile),
+            FileType::Unknown => ask(false).unwrap_or(kind),
             kind => kind,
         };
-        // A link that leads to nothing stays a link.
-        let kind = if kind == FileType::Symlink && self.follow_links { ask(true).unwrap_or(kind) } else { kind };
+        let kind = match kind {
+            FileType::Symlink if self.follow_links => match ask(true) {
+                // A link that leads to nothing stays a link.
+                Err(error) if platform::leads_nowhere(&error) => kind,
+                led_to => led_to.unwrap_or(FileType::Unknown),
+            },
+            kind => kind,
+        };
         Kind::of(name.to_bytes(), kind, self.takes)
     }
 }

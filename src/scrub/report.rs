@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::platform::leads_nowhere;
 use super::tree::{Entry, FileStamp, FoundFile};
 use crate::digest::Digest;
 use crate::error::Error;
@@ -88,6 +89,18 @@ impl<'a> FileReport<'a> {
     /// ([`Scrubber::concatenated`](super::Scrubber::concatenated)). The offset of an error counts from there.
     pub const fn offset(&self) -> Option<u64> {
         self.offset
+    }
+
+    /// Whether files may lie there that the scrub therefore did not come upon: it could not open or list a directory, or a
+    /// path of which nobody knows that it is none. Whoever misses a file cannot say then that it is not there. Where a path
+    /// leads to nothing, nothing lies.
+    pub fn may_hide_files(&self) -> bool {
+        match self.verdict {
+            FileVerdict::Unreadable(error) => {
+                self.stamp.is_none() && self.entry.may_be_directory() && !leads_nowhere(error)
+            }
+            _ => false,
+        }
     }
 
     /// How many bytes were read for this verdict.

@@ -1,16 +1,17 @@
 //! How to scrub, and the threads that do.
 
+use std::convert::Infallible;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use super::job::Surroundings;
 use super::observer::Observer;
 use super::pace::Pace;
 use super::platform::{KNOWS_DIRECT, NameBuffer};
 use super::queue::Queue;
 use super::report::{ScrubSummary, Survey};
+use super::surroundings::Surroundings;
 use super::terms::Terms;
 use super::tree::FoundFile;
 use super::worker::{Counts, Worker};
@@ -22,15 +23,15 @@ use crate::frame::FrameReader;
 /// ```no_run
 /// use std::path::PathBuf;
 ///
-/// use membrane_codec::scrub::{FileReport, FileVerdict, Scrubber};
+/// use membrane_codec::scrub::{FileVerdict, Scrubber, on_verdict};
 ///
-/// let summary = Scrubber::new().threads(2).run([PathBuf::from("/var/lib/store")], &|report: &FileReport<'_>| {
+/// let summary = Scrubber::new().threads(2).run([PathBuf::from("/var/lib/store")], &on_verdict(|report| {
 ///     match report.verdict() {
 ///         FileVerdict::Damaged(error) => eprintln!("{}: {error}", report.path().display()),
 ///         FileVerdict::Unreadable(error) => eprintln!("{}: {error}", report.path().display()),
 ///         _ => {}
 ///     }
-/// });
+/// }));
 /// assert!(!summary.stopped);
 /// ```
 #[derive(Clone, Debug)]
@@ -135,7 +136,7 @@ impl Scrubber {
     where
         P: IntoIterator<Item = PathBuf>,
         P::IntoIter: Send,
-        O: Observer,
+        O: Observer + ?Sized,
     {
         self.run_on(&Terms::of_scrub(self.every_file), paths, observer)
     }
@@ -145,7 +146,7 @@ impl Scrubber {
     where
         P: IntoIterator<Item = PathBuf>,
         P::IntoIter: Send,
-        O: Observer,
+        O: Observer + ?Sized,
     {
         let threads = self.thread_count();
         let queue = Queue::new(paths.into_iter().fuse(), threads, terms.takes, self.follow_links);
@@ -191,19 +192,21 @@ impl Scrubber {
     /// Asks `observer` which files it selects and whether to stop. What cannot be looked at is not counted.
     ///
     /// Cost: a look at each file.
-    pub fn survey<P>(&self, paths: P, observer: &impl Observer) -> Survey
+    pub fn survey<P, O>(&self, paths: P, observer: &O) -> Survey
     where
         P: IntoIterator<Item = PathBuf>,
+        O: Observer + ?Sized,
     {
         self.survey_of(Terms::of_scrub(self.every_file).takes, paths, observer)
     }
 
     /// As [`Scrubber::survey`], of files with these names.
-    pub(crate) fn survey_of<P>(&self, takes: fn(&[u8]) -> bool, paths: P, observer: &impl Observer) -> Survey
+    pub(crate) fn survey_of<P, O>(&self, takes: fn(&[u8]) -> bool, paths: P, observer: &O) -> Survey
     where
         P: IntoIterator<Item = PathBuf>,
+        O: Observer + ?Sized,
     {
-        let queue = Queue::new(paths.into_iter().fuse(), 1, takes, self.follow_links);
+        let queue = Queue::<_, Infallible>::new(paths.into_iter().fuse(), 1, takes, self.follow_links);
         let mut names = NameBuffer::new();
         let mut survey = Survey::default();
         loop {

@@ -46,13 +46,19 @@ pub(crate) struct Entry {
     directory: Option<Arc<Directory>>,
     name: CString,
     was_asked_for: bool,
+    /// It was a regular file when its directory was listed.
+    is_listed_file: bool,
     /// The observer was asked, and wants it.
     pub(super) is_selected: bool,
 }
 
 impl Entry {
     pub(super) fn in_directory(directory: Arc<Directory>, name: CString) -> Self {
-        Self { directory: Some(directory), name, was_asked_for: false, is_selected: false }
+        Self { directory: Some(directory), name, was_asked_for: false, is_listed_file: false, is_selected: false }
+    }
+
+    pub(super) fn file_in_directory(directory: Arc<Directory>, name: CString) -> Self {
+        Self { is_listed_file: true, ..Self::in_directory(directory, name) }
     }
 
     /// A path that was asked for.
@@ -60,7 +66,8 @@ impl Entry {
     /// # Errors
     /// When it holds a NUL, which no path can; with an entry that shows it.
     pub(super) fn asked_for(path: PathBuf) -> Result<Self, (Self, io::Error)> {
-        let entry = |name| Self { directory: None, name, was_asked_for: true, is_selected: false };
+        let entry =
+            |name| Self { directory: None, name, was_asked_for: true, is_listed_file: false, is_selected: false };
         CString::new(path.into_os_string().into_vec()).map(entry).map_err(|error| {
             let shown = error.into_vec().into_iter().map(|byte| if byte == 0 { b'?' } else { byte });
             let error = io::Error::new(io::ErrorKind::InvalidInput, "a path cannot hold a NUL (shown as ?)");
@@ -70,6 +77,11 @@ impl Entry {
 
     pub(crate) fn was_asked_for(&self) -> bool {
         self.was_asked_for
+    }
+
+    /// Whether this may be a directory, as far as is known before it is opened.
+    pub(super) fn may_be_directory(&self) -> bool {
+        !self.is_listed_file
     }
 
     pub(super) fn base(&self) -> Base<'_> {
@@ -193,6 +205,8 @@ pub(super) enum Kind {
     TemporaryFile,
     Symlink,
     Special,
+    /// Nobody can tell before it is opened.
+    Unknown,
 }
 
 impl Kind {
@@ -204,6 +218,7 @@ impl Kind {
             FileType::RegularFile if is_temporary(name) => Self::TemporaryFile,
             FileType::RegularFile => Self::OtherFile,
             FileType::Symlink => Self::Symlink,
+            FileType::Unknown => Self::Unknown,
             _ => Self::Special,
         }
     }

@@ -3,8 +3,8 @@
 use std::io;
 
 use super::file::{FrameFile, Piece};
-use super::job::Surroundings;
 use super::observer::Observer;
+use super::surroundings::Surroundings;
 
 #[derive(Default)]
 pub(super) struct Window {
@@ -42,7 +42,7 @@ impl Window {
     }
 
     /// Fills the buffer, to its end or the file's. Without `wait`, with what does not have to be waited for.
-    pub(super) fn fill<O: Observer>(
+    pub(super) fn fill<O: Observer + ?Sized>(
         &mut self,
         file: &mut FrameFile,
         buffer: &mut [u8],

@@ -7,16 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rustix::io::Errno;
-
 use super::buffers::Buffers;
 use super::concatenated;
 use super::file::{FrameFile, Opened};
-use super::job::{Decided, Job, Surroundings};
+use super::job::{Decided, Job};
 use super::observer::Observer;
-use super::platform::NameBuffer;
+use super::platform::{self, NameBuffer};
 use super::queue::{Queue, Supplies};
 use super::report::{FileReport, FileVerdict};
+use super::surroundings::Surroundings;
 use super::terms::Prepared;
 use super::tree::{Entry, FoundFile};
 use super::window::State;
@@ -28,8 +27,8 @@ const SLOTS: usize = 16;
 /// How long a thread waits that cannot open a file before others close one.
 const NAP: Duration = Duration::from_millis(5);
 
-pub(super) struct Worker<'s, I, O> {
-    pub(super) queue: &'s Queue<I>,
+pub(super) struct Worker<'s, I, O: ?Sized> {
+    pub(super) queue: &'s Queue<I, Job>,
     pub(super) surroundings: Surroundings<'s, O>,
     pub(super) kernel: Kernel,
     pub(super) direct: bool,
@@ -47,7 +46,7 @@ pub(super) struct Counts {
 }
 
 /// Lets the other threads end when this one panics: they would wait for it, or go on for nothing.
-struct EndOnPanic<'q, I: Iterator<Item = PathBuf>>(&'q Queue<I>, &'q AtomicBool);
+struct EndOnPanic<'q, I: Iterator<Item = PathBuf>>(&'q Queue<I, Job>, &'q AtomicBool);
 
 impl<I: Iterator<Item = PathBuf>> Drop for EndOnPanic<'_, I> {
     fn drop(&mut self) {
@@ -102,7 +101,7 @@ impl<'b> Slot<'b> {
     }
 }
 
-impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
+impl<I: Iterator<Item = PathBuf>, O: Observer + ?Sized> Worker<'_, I, O> {
     pub(super) fn work(mut self) -> Counts {
         let _end = EndOnPanic(self.queue, self.surroundings.over);
         let mut names = NameBuffer::new();
@@ -135,7 +134,7 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
             // One that is read alone holds up those that were taken with it.
             let wanted = if self.concatenated { free.min(1) } else { free };
             let supplies = self.queue.supply(wanted, idle, names, || self.stops());
-            let Supplies { files, jobs, troubles, mut out_of_files } = supplies;
+            let Supplies { files, left: jobs, troubles, mut out_of_files } = supplies;
             let nothing = files.is_empty() && jobs.is_empty() && troubles.is_empty() && !out_of_files;
             for (entry, error) in troubles {
                 self.not_opened(&entry, &error);
@@ -166,10 +165,10 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
     /// Opens a file that the observer selects; a directory goes to the queue, and what cannot be opened yet back there.
     fn open(&mut self, mut entry: Entry, out_of_files: &mut bool) -> Option<Job> {
         let follow_links = self.surroundings.follow_links;
-        // A path that was asked for may be a directory: only opening tells, and the observer selects files.
+        // What may be a directory is opened first: the observer selects files.
         let observer = self.surroundings.observer;
         let selected = |entry: &Entry| observer.selects(&FoundFile::new(entry, follow_links));
-        if !entry.was_asked_for() && !entry.is_selected {
+        if !entry.may_be_directory() && !entry.is_selected {
             if !selected(&entry) {
                 self.counts.not_selected += 1;
                 return None;
@@ -180,7 +179,7 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
         let in_flight = self.queue.count_file();
         let opened = FrameFile::open(&entry, follow_links, self.direct);
         let added = match opened {
-            Ok(Opened::File(_)) if entry.was_asked_for() && !selected(&entry) => {
+            Ok(Opened::File(_)) if entry.may_be_directory() && !selected(&entry) => {
                 self.counts.not_selected += 1;
                 Ok(())
             }
@@ -225,8 +224,7 @@ impl<I: Iterator<Item = PathBuf>, O: Observer> Worker<'_, I, O> {
     /// Tells of what could not be opened.
     fn not_opened(&self, entry: &Entry, error: &io::Error) {
         // Removed since it was listed, or replaced by something of another kind.
-        let gone = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].map(Errno::raw_os_error);
-        let vanished = !entry.was_asked_for() && error.raw_os_error().is_some_and(|error| gone.contains(&error));
+        let vanished = !entry.was_asked_for() && platform::leads_nowhere(error);
         self.surroundings.observer.verdict(&FileReport {
             entry,
             follow_links: self.surroundings.follow_links,

@@ -5,24 +5,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+use crate::agreement::check_message;
 use crate::bodies::{self, messages, spaced};
-
-/// Checks that every road that takes the body agrees with the general one; returns the general verdict.
-fn agreed(body: &[u8]) -> Option<FragmentMessage> {
-    let general = MessageParser::parse_general(body);
-    let mut parser = MessageParser::new();
-    // Twice through the same parser: its memory is that of the last body.
-    for _ in 0..2 {
-        assert_eq!(parser.parse(body), general);
-        if let Some(view) = parser.parse_through_tape(body) {
-            assert_eq!(Ok(view), general);
-        }
-    }
-    if let Some(view) = MessageParser::parse_plain(body) {
-        assert_eq!(Ok(view), general);
-    }
-    general.ok().map(|view| view.to_message())
-}
 
 /// The keys of both objects in another order: the last first.
 fn reversed(json: &str) -> String {
@@ -44,8 +28,8 @@ proptest! {
     fn what_is_written_reads_back(message in messages()) {
         let json = message.to_json();
         prop_assert!(json.is_ascii());
-        prop_assert_eq!(agreed(json.as_bytes()), Some(message.clone()));
-        prop_assert_eq!(agreed(spaced(&json).as_bytes()), Some(message.clone()));
+        prop_assert_eq!(check_message(json.as_bytes()), Some(message.clone()));
+        prop_assert_eq!(check_message(spaced(&json).as_bytes()), Some(message.clone()));
         // Numbers are what they were, down to their text.
         let again = FragmentMessage::from_json(json.as_bytes()).expect("it was written here");
         prop_assert_eq!(again.to_json(), json);
@@ -65,7 +49,7 @@ proptest! {
         if let Some(cut) = cut {
             body.truncate(cut.index(body.len() + 1));
         }
-        agreed(&body);
+        check_message(&body);
     }
 
     #[test]
@@ -73,7 +57,7 @@ proptest! {
         key in prop::sample::select(vec!["payload_size", "ttl", "reuse_score", "version_id", "hlc", "schema_version"]),
         number in "-?(0|[1-9][0-9]{0,25}|[0-9]{1,3})(\\.[0-9]{0,20})?([eE][+-]?[0-9]{0,4})?",
     ) {
-        agreed(bodies::body_with(key, &number).as_bytes());
+        check_message(bodies::body_with(key, &number).as_bytes());
     }
 }
 
@@ -83,17 +67,17 @@ fn keys_in_any_order() {
     let other = reversed(&body);
     assert!(other.find("tenant_id").expect("a key") < other.find("schema_version").expect("a key"));
     assert!(MessageParser::parse_plain(other.as_bytes()).is_some());
-    assert_eq!(agreed(other.as_bytes()), Some(bodies::message()));
+    assert_eq!(check_message(other.as_bytes()), Some(bodies::message()));
 }
 
 #[test]
 fn unknown_keys_hold_anything() {
     for value in ["1e999", "12345678901234567890123456789", "[{\"a\":[null,true]}]", "\"\\ud83d\\ude00\"", "-0", "{}"] {
         let body = bodies::body().replacen('{', &format!("{{\"x_vendor\":{value},\"x_vendor\":{value},"), 1);
-        assert_eq!(agreed(body.as_bytes()), Some(bodies::message()), "{value}");
+        assert_eq!(check_message(body.as_bytes()), Some(bodies::message()), "{value}");
     }
     let lone = bodies::body().replacen('{', "{\"x_vendor\":\"\\ud83d\",", 1);
-    assert_eq!(agreed(lone.as_bytes()), None);
+    assert_eq!(check_message(lone.as_bytes()), None);
 }
 
 #[test]
@@ -103,9 +87,9 @@ fn nesting_up_to_the_limit() {
         bodies::body().replacen('{', &format!("{{\"x_vendor\":{open}{close},"), 1)
     };
     // The message itself is the first level.
-    assert_eq!(agreed(nested(127).as_bytes()), Some(bodies::message()));
-    assert_eq!(agreed(nested(128).as_bytes()), None);
-    assert_eq!(agreed(nested(100_000).as_bytes()), None);
+    assert_eq!(check_message(nested(127).as_bytes()), Some(bodies::message()));
+    assert_eq!(check_message(nested(128).as_bytes()), None);
+    assert_eq!(check_message(nested(100_000).as_bytes()), None);
 }
 
 #[test]

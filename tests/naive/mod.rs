@@ -5,6 +5,8 @@
 
 #![allow(dead_code)] // Each test takes what it needs.
 
+pub(crate) mod message;
+
 use std::iter::Peekable;
 use std::str::Chars;
 

@@ -18,6 +18,8 @@ pub(crate) struct Disk {
     pub(crate) gives_what_it_can: bool,
     /// The most that one read gives, over and over; 0 is an interruption.
     pub(crate) pieces: Vec<usize>,
+    /// Where nothing was ever written, as a file system tells it.
+    pub(crate) holes: Vec<Range<u64>>,
     /// How many bytes were read, shared with all its clones.
     pub(crate) read: Rc<Cell<u64>>,
     pub(crate) at: u64,
@@ -34,6 +36,7 @@ impl Disk {
             failures: usize::MAX,
             gives_what_it_can: true,
             pieces: vec![usize::MAX],
+            holes: Vec::new(),
             read: Rc::default(),
             at: 0,
             reads: Rc::default(),
@@ -43,6 +46,20 @@ impl Disk {
     pub(crate) fn bad(mut self, ranges: &[Range<u64>]) -> Self {
         self.bad = ranges.into();
         self
+    }
+
+    pub(crate) fn holes(mut self, ranges: &[Range<u64>]) -> Self {
+        self.holes = ranges.into();
+        self
+    }
+
+    /// Where data begins at or after a place; moves the disk, as such a question does.
+    pub(crate) fn next_data(&mut self, mut at: u64) -> io::Result<u64> {
+        while let Some(hole) = self.holes.iter().find(|hole| hole.contains(&at)) {
+            at = hole.end;
+        }
+        self.at = at;
+        Ok(at)
     }
 
     pub(crate) fn pieces(mut self, pieces: &[usize]) -> Self {

@@ -76,9 +76,10 @@ fn scrub_and_print_verdicts() {
     let root = given_path();
     println!();
     let print = |told: Vec<Told>| {
-        for Told { path, verdict, .. } in told {
+        for Told { path, verdict, may_hide_files, .. } in told {
             let path = path.strip_prefix(&root).expect("below").display().to_string();
             match verdict {
+                Verdict::Unreadable(kind, _) if may_hide_files => println!("told {path} {kind:?}, may hide files"),
                 Verdict::Unreadable(kind, _) => println!("told {path} {kind:?}"),
                 Verdict::Sound(_) => println!("told {path} sound"),
                 other => println!("told {path} {other:?}"),
@@ -87,6 +88,7 @@ fn scrub_and_print_verdicts() {
     };
     print(scrub(&Scrubber::new().threads(2), &root).1);
     print(scrub(&Scrubber::new(), root.join("closed")).1);
+    print(scrub(&Scrubber::new().follow_links(true), root.join("links")).1);
     let survey = Scrubber::new().survey([root.clone(), root.join("closed")], &Log::new());
     println!("told {} files", survey.files);
 }
@@ -98,6 +100,11 @@ fn what_an_ordinary_user_may_not_read_is_unreadable() {
     write(root, "a.blob", &samples::frame_of(b"payload"));
     let file = write(root, "b.blob", &samples::frame_of(b"payload"));
     write(root, "closed/c.blob", &samples::frame_of(b"payload"));
+    fs::create_dir(root.join("links")).expect("room");
+    symlink("../closed/c.blob", root.join("links/to-file.blob")).expect("room");
+    symlink("../closed", root.join("links/to-directory")).expect("room");
+    symlink("../closed/below", root.join("links/unknown")).expect("room");
+    symlink("../nothing", root.join("links/nowhere")).expect("room");
     // Names can be read there, files not.
     write(root, "listed/d.blob", &samples::frame_of(b"payload"));
     let mode = |path: PathBuf, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
@@ -131,10 +138,13 @@ fn what_an_ordinary_user_may_not_read_is_unreadable() {
     let expected = [
         "a.blob sound",
         "b.blob PermissionDenied",
-        "closed PermissionDenied",
+        "closed PermissionDenied, may hide files",
         // Other systems than Linux may refuse the list already.
-        if cfg!(portable_scrub) { "listed PermissionDenied" } else { "listed/d.blob PermissionDenied" },
-        "closed PermissionDenied",
+        if cfg!(portable_scrub) { "listed PermissionDenied, may hide files" } else { "listed/d.blob PermissionDenied" },
+        "closed PermissionDenied, may hide files",
+        "links/to-directory PermissionDenied, may hide files",
+        "links/to-file.blob PermissionDenied, may hide files",
+        "links/unknown PermissionDenied, may hide files",
         // Two of them can be looked at.
         "2 files",
     ];

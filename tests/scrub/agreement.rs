@@ -236,7 +236,7 @@ fn every_kernel_gives_the_same() {
 
 #[test]
 fn a_report_knows_what_a_verifier_finds() {
-    use membrane_codec::scrub::FileReport;
+    use membrane_codec::scrub::on_verdict;
     use membrane_codec::{Finding, Verifier};
 
     let directory = directory();
@@ -247,12 +247,15 @@ fn a_report_knows_what_a_verifier_finds() {
     write(directory.path(), &format!("{}.frame", sha256(b"damaged")), &damaged);
     write(directory.path(), "no key.frame", &samples::frame_of(b"payload"));
     let told = std::sync::Mutex::new(Vec::new());
-    Scrubber::new().threads(1).run([directory.path().to_owned()], &|report: &FileReport<'_>| {
-        let verifier = Verifier::new().check_payload_hash(true);
-        let verifier = report.file().key().map_or(verifier, |key| verifier.expect_key(key));
-        let findings: Vec<_> = report.findings(&verifier).iter().collect();
-        told.lock().expect("nobody panicked").push((report.path(), report.file().key(), findings));
-    });
+    Scrubber::new().threads(1).run(
+        [directory.path().to_owned()],
+        &on_verdict(|report| {
+            let verifier = Verifier::new().check_payload_hash(true);
+            let verifier = report.file().key().map_or(verifier, |key| verifier.expect_key(key));
+            let findings: Vec<_> = report.findings(&verifier).iter().collect();
+            told.lock().expect("nobody panicked").push((report.path(), report.file().key(), findings));
+        }),
+    );
     let mut told = told.into_inner().expect("nobody panicked");
     told.sort_by_key(|(path, ..)| (path != &swapped, path.clone()));
     let key_mismatch = Finding::Key { expected: sha256(b"another"), named: sha256(b"payload").into() };

@@ -33,6 +33,7 @@ pub(crate) struct Told {
     pub(crate) bytes_read: u64,
     pub(crate) changed: bool,
     pub(crate) stamp: Option<FileStamp>,
+    pub(crate) may_hide_files: bool,
 }
 
 impl Told {
@@ -51,6 +52,7 @@ impl Told {
             bytes_read: report.bytes_read(),
             changed: report.changed_while_read(),
             stamp: report.stamp(),
+            may_hide_files: report.may_hide_files(),
         }
     }
 }
@@ -59,10 +61,10 @@ impl Told {
 pub(crate) struct Log<'f> {
     told: Mutex<Vec<Told>>,
     read: AtomicU64,
-    selects: Box<dyn Fn(&FoundFile<'_>) -> bool + Sync + 'f>,
+    selects: Box<dyn Fn(&FoundFile<'_>) -> bool + Send + Sync + 'f>,
     /// After each piece, with the number of bytes so far.
-    after_read: Box<dyn Fn(u64) + Sync + 'f>,
-    stops: Box<dyn Fn() -> bool + Sync + 'f>,
+    after_read: Box<dyn Fn(u64) + Send + Sync + 'f>,
+    stops: Box<dyn Fn() -> bool + Send + Sync + 'f>,
 }
 
 impl<'f> Log<'f> {
@@ -76,17 +78,17 @@ impl<'f> Log<'f> {
         }
     }
 
-    pub(crate) fn selects(mut self, selects: impl Fn(&FoundFile<'_>) -> bool + Sync + 'f) -> Self {
+    pub(crate) fn selects(mut self, selects: impl Fn(&FoundFile<'_>) -> bool + Send + Sync + 'f) -> Self {
         self.selects = Box::new(selects);
         self
     }
 
-    pub(crate) fn after_read(mut self, after_read: impl Fn(u64) + Sync + 'f) -> Self {
+    pub(crate) fn after_read(mut self, after_read: impl Fn(u64) + Send + Sync + 'f) -> Self {
         self.after_read = Box::new(after_read);
         self
     }
 
-    pub(crate) fn stops(mut self, stops: impl Fn() -> bool + Sync + 'f) -> Self {
+    pub(crate) fn stops(mut self, stops: impl Fn() -> bool + Send + Sync + 'f) -> Self {
         self.stops = Box::new(stops);
         self
     }

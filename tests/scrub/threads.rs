@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use membrane_codec::scrub::{FileReport, Observer, Scrubber};
+use membrane_codec::scrub::{FileReport, Observer, Scrubber, on_verdict};
 use membrane_codec::sha256;
 use tempfile::TempDir;
 
@@ -300,7 +301,7 @@ fn a_list_of_paths_that_panics_ends_the_run() {
     for threads in [1, 2, 5] {
         let paths = (0..50).map(|number| if number == 40 { panic!("no more paths") } else { path.join("0/0000.blob") });
         let message = message_of(|| {
-            Scrubber::new().threads(threads).run(paths, &|_: &FileReport<'_>| {});
+            Scrubber::new().threads(threads).run(paths, &on_verdict(|_| {}));
         });
         assert_eq!(message, "no more paths");
     }
@@ -356,4 +357,27 @@ fn the_pace_is_kept() {
             assert!(seconds.last().is_some_and(|last| *last < 2.1), "{seconds:?} with {threads} threads");
         }
     }
+}
+
+#[test]
+fn observers_can_be_shared_boxed_and_without_a_type() {
+    let directory = store(10);
+    let paths = || [directory.path().to_owned()];
+    let selects = |file: &membrane_codec::scrub::FoundFile<'_>| file.stem() == "0003";
+    let log = Arc::new(Log::new().selects(selects));
+    let shared: Arc<dyn Observer + Send + Sync + '_> = log.clone();
+    let boxed: Box<dyn Observer + '_> = Box::new(&shared);
+    Scrubber::new().run(paths(), &*shared);
+    Scrubber::new().run(paths(), &shared);
+    Scrubber::new().run(paths(), &boxed);
+    assert_eq!(Scrubber::new().survey(paths(), &*boxed).files, 1);
+    drop(boxed);
+    drop(shared);
+    assert!((*log).read() > 0);
+    let told = Arc::into_inner(log).expect("nobody else has it").told();
+    assert_eq!(names(&told), ["0003.blob"; 3]);
+    // What asks to stop is heard through all of them.
+    let log = Log::new().stops(|| true);
+    let boxed: Box<dyn Observer + '_> = Box::new(&log);
+    assert!(Scrubber::new().run(paths(), &boxed).stopped);
 }

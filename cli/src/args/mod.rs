@@ -3,10 +3,12 @@
 mod migrate;
 mod verify;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use membrane_codec::FrameReader;
+use membrane_codec::{CompatFingerprint, FrameReader};
 
 pub(crate) use self::migrate::{MigrateArgs, MigrateCommand, MigrateEnvelopesArgs, MigrateFramesArgs};
 pub(crate) use self::verify::{Checks, Reports, VerifyArgs};
@@ -23,7 +25,7 @@ Exit status:
   1  there was something else; every intact frame is saved
   2  usage error, or something could not be read or written (wins over 1)";
 
-/// Reads, writes and verifies Membrane v5 frames.
+/// Reads, writes and verifies Membrane v5 frames and messages.
 #[derive(Debug, Parser)]
 #[command(name = "membrane-codec", version, after_help = EXIT_STATUS, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -45,6 +47,8 @@ pub(crate) enum Command {
     Extract(ExtractArgs),
     /// Print an identity's fingerprint
     Fingerprint(FingerprintArgs),
+    /// Check wire messages: the JSON bodies of requests that carry a fragment
+    Message(MessageArgs),
     /// Convert what older versions wrote to v5
     Migrate(MigrateArgs),
 }
@@ -88,8 +92,8 @@ With --json, one object per line:
   and last {\"summary\": {\"bytes\", \"frames\", \"saved\", \"already_there\", \"failed\",
     \"refused\", \"too_deep\", \"frame_bytes\", \"zero_bytes\", \"other_bytes\",
     \"unreadable_bytes\"}}
-    the last four together are bytes, the length of FILE. Without a summary the run stopped, and
-    standard error says why
+    the last four together are bytes, the length of FILE. Without a summary the run stopped, at a
+    signal or at something that could not be written, and standard error says which and where
 
 Exit status:
   0  FILE holds intact frames and zeros alone; all frames are saved
@@ -100,15 +104,23 @@ pub(crate) struct SalvageArgs {
     /// What to search: any file, or a block device. It is only read
     #[arg(value_name = "FILE")]
     pub(crate) path: PathBuf,
-    /// Where to put the frames; made if it is not there
-    #[arg(short, long, value_name = "DIR", required_unless_present = "dry_run")]
+    /// Where to put the frames; made if it is not there, with the directories above it. Refused where writing could
+    /// destroy what is searched: beside FILE, or on a device that lies on FILE
+    #[arg(short, long, value_name = "DIR", required_unless_present = "dry_run", value_parser = file())]
     pub(crate) output: Option<PathBuf>,
     /// Only say what there is
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Print JSON Lines instead of text
+    /// Print JSON Lines instead of text. Not with --quiet
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print what is neither an intact frame nor zeros, and nothing else: no summary, no progress. Not with --json or
+    /// --progress-every
+    #[arg(short, long, conflicts_with_all = ["json", "progress_every"])]
+    pub(crate) quiet: bool,
+    /// Also without a terminal, print one line about progress every so many seconds. Not with --quiet
+    #[arg(long, value_name = "SECONDS", value_parser = interval)]
+    pub(crate) progress_every: Option<Duration>,
     /// Do not check what lies inside more than this many damaged frames. Whoever nests headers in a payload on purpose makes
     /// the search take up to this many times as long
     #[arg(long, value_name = "NUMBER", default_value_t = 1024)]
@@ -162,6 +174,52 @@ pub(crate) struct FingerprintArgs {
     pub(crate) limits: Limits,
 }
 
+fn interval(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
+        _ => Err("expected a whole number of seconds, at least 1".into()),
+    }
+}
+
+/// Parses the path of something that cannot be standard input or output.
+fn file() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        if path == Path::new("-") { Err("- names no file here; for a file of this name give ./-") } else { Ok(path) }
+    })
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = EXIT_STATUS,
+    after_long_help = "\
+A file is taken for one document unless it has several lines and one of them is an object by
+itself: then each line is a message, blank ones aside. Lines of more than 64 MiB are not judged.
+
+With --json, one object per message:
+  {\"line\"?, \"status\", \"reason\"?, \"detail\"?, \"findings\"?}
+    line      from 1, where there is one message per line
+    status    ok | schema_error | io_error
+    reason    message_json | message_version | message_field | identity_json | identity_field;
+              too_long with io_error
+    findings  fingerprint_compat_mismatch | fingerprint_compat_unstated, with --compat
+
+Exit status:
+  0  all well
+  1  a message is not valid, or not for the engine that --compat names
+  2  usage error, or something could not be read or written (wins over 1)"
+)]
+pub(crate) struct MessageArgs {
+    /// A JSON document, or one per line; - for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) path: PathBuf,
+    /// Print JSON Lines instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The fingerprint_compat of a live engine: messages that state another one, or none, are findings
+    #[arg(long, value_name = "FINGERPRINT")]
+    pub(crate) compat: Option<CompatFingerprint>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Limits {
     /// Refuse identities longer than this many bytes
@@ -172,5 +230,38 @@ pub(crate) struct Limits {
 impl Limits {
     pub(crate) fn reader(&self) -> FrameReader {
         FrameReader::new().max_identity_len(self.max_identity_len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn help_says_which_options_exclude_each_other() {
+        let program = Cli::command();
+        let mut conflicts = 0;
+        for command in program.get_subcommands() {
+            for option in command.get_arguments() {
+                for other in command.get_arg_conflicts_with(option) {
+                    conflicts += 1;
+                    let says = |one: &clap::Arg, other: &clap::Arg| {
+                        let help = one.get_help().map(ToString::to_string).unwrap_or_default();
+                        let (_, excluded) = help.split_once("Not with ").unwrap_or_default();
+                        excluded.contains(&format!("--{}", other.get_long().unwrap_or("?")))
+                    };
+                    assert!(
+                        says(option, other) && says(other, option),
+                        "{}: {} and {}",
+                        command.get_name(),
+                        option.get_id(),
+                        other.get_id()
+                    );
+                }
+            }
+        }
+        assert_eq!(conflicts, 11);
     }
 }

@@ -8,9 +8,12 @@ use bytesize::ByteSize;
 use clap::Args;
 use membrane_codec::scrub::Subset;
 
-use super::{EXIT_STATUS, Limits};
+use super::{EXIT_STATUS, Limits, file, interval};
 
 const LONG_HELP: &str = "\
+A run that finds nothing to verify says so on standard error, with what it passed over, and ends with status 0: an empty
+store is not a damaged one. It does not where --state, --subset, --sample or --newer-than passed over all there was.
+
 Failures are printed as they are found, in no order, and counted in the summary at the end. Files that a directory's
 listing had and that were gone when they were to be opened are counted as vanished, no more: stores in use do that.
 
@@ -31,6 +34,8 @@ With --json, one object per line:
     frames   every frame and path that got a line, unreadable ones among them
     bytes    what was read for the verdicts
     findings, missing, quarantined   how many, where that was asked for
+    not_judged   keys of --manifest of which no file was found in a run that could not look everywhere, a directory
+                 being unreadable or the run interrupted: they may have one, and get no line
     not_quarantined   files that were to move and stay, when there are any: the exit status then is 2
     verified_before   files that --state passed over
     not_selected   files that --subset, --sample and --newer-than passed over
@@ -50,19 +55,21 @@ pub(crate) struct VerifyArgs {
     /// Files, directories (searched for *.blob and *.frame), or - for one frame on standard input
     #[arg(required_unless_present = "files_from", value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Also check the paths that this file lists, one per line; - for standard input
+    /// Also check the paths that this file lists, one per line; - for standard input. All of them are files: the path - in
+    /// a list is the file ./-, and told as that
     #[arg(long, value_name = "FILE")]
     pub(crate) files_from: Option<PathBuf>,
     /// Paths in --files-from end with a NUL instead of a line feed
     #[arg(short = '0', long, requires = "files_from")]
     pub(crate) null: bool,
-    /// Check every regular file in directories, whatever its name, except temporary files (.*.tmp)
+    /// Check every regular file in directories, whatever its name, except temporary files (.*.tmp). Not with --quarantine
     #[arg(long)]
     pub(crate) all: bool,
     /// Follow symbolic links in directories; each directory is visited once
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Files may hold several frames one after another; each is checked
+    /// Files may hold several frames one after another; each is checked. Not with --check-key, --manifest, --quarantine or
+    /// --state, which are about files with one frame
     #[arg(long, conflicts_with_all = ["check_key", "manifest", "quarantine", "state"])]
     pub(crate) concatenated: bool,
 
@@ -83,16 +90,19 @@ pub(crate) struct Checks {
     /// Fail frames whose payload_hash is not the SHA-256 of their payload
     #[arg(long)]
     pub(crate) check_hash: bool,
-    /// Fail frames whose payload_hash is not their file's stem, the key under which a store holds them
+    /// Fail frames whose payload_hash is not their file's stem, the key under which a store holds them. Not with
+    /// --concatenated or with PATH -
     #[arg(long)]
     pub(crate) check_key: bool,
-    /// Fail what is not as this file says: one line for each key, KEY or KEY FINGERPRINT, or JSON Lines as --json prints
-    /// them. Tells missing keys, files that are not listed, and frames with another identity
+    /// Fail what is not as this file (- for standard input) says: one line for each key, KEY or KEY FINGERPRINT, or JSON Lines as --json prints
+    /// them. Tells missing keys, files that are not listed, and frames with another identity. Not with --concatenated or
+    /// with PATH -
     #[arg(long, value_name = "FILE")]
     pub(crate) manifest: Option<PathBuf>,
-    /// Move damaged frames to this directory of the same file system, each with a note why. Not what could not be read,
-    /// nor frames of other versions, nor what --max-identity-len refused
-    #[arg(long, value_name = "DIR", conflicts_with = "all")]
+    /// Move damaged frames to this directory of the same file system, each with a note why. What could not be read stays, as
+    /// do frames of other versions, what --max-identity-len refused, and links. Not with --all, which takes files for
+    /// damaged frames that are none, or with --concatenated
+    #[arg(long, value_name = "DIR", conflicts_with = "all", value_parser = file())]
     pub(crate) quarantine: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) limits: Limits,
@@ -114,11 +124,11 @@ pub(crate) struct Portion {
     /// Check files that were written after this time: 2026-11-30, 2026-11-30T04:00:00Z, or so long ago, such as 36h
     #[arg(long, value_name = "TIME", value_parser = point_in_time)]
     pub(crate) newer_than: Option<SystemTime>,
-    /// Remember in this file what was verified. A run that was interrupted goes on where it was; failures are checked
-    /// again each time
-    #[arg(long, value_name = "FILE")]
+    /// Remember in this file what was verified. A run that was interrupted goes on where it was, however long ago that is
+    /// (--max-age sets a bound); failures are checked again each time. Not with --concatenated
+    #[arg(long, value_name = "FILE", value_parser = file())]
     pub(crate) state: Option<PathBuf>,
-    /// Check only what --state has not seen sound for so long, such as 30d
+    /// Check only what --state has not seen sound for so long, such as 30d, whatever was interrupted when
     #[arg(long, value_name = "TIME", requires = "state", value_parser = humantime::parse_duration)]
     pub(crate) max_age: Option<Duration>,
 }
@@ -146,22 +156,22 @@ pub(crate) struct Load {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Reports")]
 pub(crate) struct Reports {
-    /// Print JSON Lines instead of text
+    /// Print JSON Lines instead of text. Not with --verbose or --quiet
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print sound frames as well
+    /// Print sound frames as well. Not with --json, which does, or --quiet
     #[arg(short, long, conflicts_with = "json")]
     pub(crate) verbose: bool,
-    /// Print failures and nothing else: no summary, no progress
+    /// Print failures and nothing else: no summary, no progress. Not with --json, --verbose or --progress-every
     #[arg(short, long, conflicts_with_all = ["json", "verbose", "progress_every"])]
     pub(crate) quiet: bool,
     /// Write a page about this run, to open in a browser
-    #[arg(long, value_name = "FILE.html")]
+    #[arg(long, value_name = "FILE.html", value_parser = file())]
     pub(crate) report: Option<PathBuf>,
     /// Write figures about this run for Prometheus, as node_exporter's textfile collector takes them
-    #[arg(long, value_name = "FILE.prom")]
+    #[arg(long, value_name = "FILE.prom", value_parser = file())]
     pub(crate) metrics: Option<PathBuf>,
-    /// Also without a terminal, print one line about progress every so many seconds
+    /// Also without a terminal, print one line about progress every so many seconds. Not with --quiet
     #[arg(long, value_name = "SECONDS", value_parser = interval)]
     pub(crate) progress_every: Option<Duration>,
 }
@@ -190,11 +200,4 @@ fn at_midnight(date: &str) -> Result<SystemTime, humantime::TimestampError> {
 pub(super) fn bytes(text: &str) -> Result<NonZeroU64, String> {
     let bytes: ByteSize = text.parse().map_err(|_| "expected a number of bytes, such as 200M or 1.5Gi")?;
     NonZeroU64::new(bytes.as_u64()).ok_or_else(|| "expected more than 0".into())
-}
-
-fn interval(text: &str) -> Result<Duration, String> {
-    match text.parse() {
-        Ok(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
-        _ => Err("expected a whole number of seconds, at least 1".into()),
-    }
 }

@@ -15,13 +15,14 @@ use serde::Serialize;
 use crate::args::InspectArgs;
 use crate::display::{hex, path_bytes, printable};
 use crate::input::Input;
+use crate::json;
 use crate::outcome::{Failure, Outcome};
 
 pub(crate) fn run(args: &InspectArgs) -> Result<Outcome, Failure> {
     let anatomy = Anatomy::read(args)?;
     let mut stdout = io::stdout().lock();
     let printed = if args.json {
-        serde_json::to_writer(&mut stdout, &anatomy).map_err(io::Error::from).and_then(|()| writeln!(stdout))
+        json::line(&anatomy).map_err(io::Error::from).and_then(|line| stdout.write_all(line.as_bytes()))
     } else {
         text::print(&anatomy, &mut stdout, &printable(&args.path))
     };

@@ -13,7 +13,7 @@ use crate::display::count;
 use crate::input::is_stdin;
 use crate::interrupt;
 use crate::outcome::{Failure, Outcome};
-use crate::report::passed_over;
+use crate::passed_over::PassedOver;
 
 pub(crate) fn run(args: &MigrateArgs) -> Result<Outcome, Failure> {
     match &args.what {
@@ -42,7 +42,7 @@ fn begin(paths: &[PathBuf], nice: bool) -> Result<(), Failure> {
 /// What else should be known of a run, a line each.
 fn notes(summary: &MigrationSummary, vanished: u64) -> Vec<String> {
     let mut notes = Vec::new();
-    notes.extend(passed_over(&summary.passed_over.into()));
+    notes.extend(PassedOver::from(summary.passed_over).note());
     if vanished > 0 {
         notes.push(format!("vanished before they were opened: {}", count(vanished, "file")));
     }

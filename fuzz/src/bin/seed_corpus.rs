@@ -34,6 +34,13 @@ fn main() -> io::Result<()> {
         corpora.add_identity(case["identity"].to_string().as_bytes())?;
         corpora.add_identity(format!("{:#}", case["identity"]).as_bytes())?;
     }
+    for case in cases(&fixtures.join("vectors/messages.json"))? {
+        let body = case["message"].as_str().unwrap_or_default();
+        corpora.add("message", body.as_bytes())?;
+        // Without white space, and with escapes, which other roads read.
+        corpora.add("message", body.replace(": ", ":").replace(", ", ",").as_bytes())?;
+        corpora.add("message", body.replacen("\"public\"", "\"p\\u00fcblic\"", 1).as_bytes())?;
+    }
     for directory in ["frames", "damaged", "attacks", "odd"] {
         for file in files_below(&fixtures.join(directory))? {
             corpora.add_frame(&fs::read(file)?)?;

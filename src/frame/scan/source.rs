@@ -75,6 +75,16 @@ impl<R: Read + Seek> FrameScanner<R> {
         self
     }
 
+    /// Where the search for the next frame need not read: `next_data` gives the first byte at or after a place that may be
+    /// something else than a zero, or the source's length when none follows. A sparse file's holes then cost a system call
+    /// each. It may move the source, as seeks do. Frames are read through holes like anything else.
+    ///
+    /// On Linux, for a regular file, that is `lseek` with `SEEK_DATA`, which fails with `ENXIO` behind the last data.
+    pub fn next_data(mut self, next_data: fn(&mut R, u64) -> io::Result<u64>) -> Self {
+        self.ground.window.set_next_data(next_data);
+        self
+    }
+
     /// How much of the source is read at once, in bytes, unless an identity is longer.
     ///
     /// Makes no difference but in speed; it exists so that tests and fuzzers can have windows end anywhere.
@@ -223,6 +233,8 @@ impl<R: Read + Seek> Ground for Source<R> {
     fn pass_over(&mut self, mut from: u64) -> Passed {
         let mut zeros = true;
         loop {
+            // A magic has no zeros, so none begins in a hole. A frame may reach over one: those are read through.
+            from = self.window.skip_hole(from, MAGIC.len());
             let mut bytes = self.window.bring(from, MAGIC.len());
             if zeros {
                 let leading = leading_zeros(bytes);

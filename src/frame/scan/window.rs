@@ -17,6 +17,8 @@ const BLOCK_LEN: u64 = 4096;
 /// The bytes of a source from `start` on, as many as were read.
 pub(super) struct Window<R> {
     source: Positioned<R>,
+    /// Where data begins at or after a place, for sources that know where they have none.
+    next_data: Option<fn(&mut R, u64) -> io::Result<u64>>,
     /// Length of the source in bytes.
     source_len: u64,
     buffer: Vec<u8>,
@@ -35,6 +37,7 @@ impl<R: Read + Seek> Window<R> {
         let source_len = source.seek(SeekFrom::End(0))?;
         Ok(Self {
             source: Positioned { source, position: None },
+            next_data: None,
             source_len,
             buffer: vec![0; WINDOW_LEN],
             longest_held: WINDOW_LEN / 2,
@@ -50,6 +53,19 @@ impl<R: Read + Seek> Window<R> {
     pub(super) fn with_len(self, bytes: usize) -> Self {
         let buffer = vec![0; bytes.max(1)];
         Self { longest_held: buffer.len() / 2, buffer, filled: 0, ..self }
+    }
+
+    pub(super) fn set_next_data(&mut self, next_data: fn(&mut R, u64) -> io::Result<u64>) {
+        self.next_data = Some(next_data);
+    }
+
+    /// Where the zeros end that a hole of the source has from `at` on; `at` where there is none, where nobody knows, and
+    /// where bringing `wanted` bytes would read nothing.
+    pub(super) fn skip_hole(&mut self, at: u64, wanted: usize) -> u64 {
+        let Some(next_data) = self.next_data.filter(|_| self.must_read(at, wanted)) else { return at };
+        self.source.position = None;
+        // A hole that cannot be told is read as what it is.
+        next_data(&mut self.source.source, at).map_or(at, |data| data.clamp(at, self.source_len))
     }
 
     /// Length of the source in bytes.
@@ -97,12 +113,16 @@ impl<R: Read + Seek> Window<R> {
     /// A window that has to move or grow for it then holds twice as much, so that it does neither again before it was
     /// searched for another `wanted` bytes: whatever is asked for, each byte is moved a few times at most.
     pub(super) fn bring(&mut self, at: u64, wanted: usize) -> &[u8] {
-        let all_there = self.is_last() && self.before(at).is_some();
-        if self.held(at).len() < wanted && !all_there {
+        if self.must_read(at, wanted) {
             self.move_to(at);
             self.fill(wanted.saturating_mul(2));
         }
         self.held(at)
+    }
+
+    fn must_read(&self, at: u64, wanted: usize) -> bool {
+        let all_there = self.is_last() && self.before(at).is_some();
+        self.held(at).len() < wanted && !all_there
     }
 
     fn move_to(&mut self, at: u64) {

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use anstream::AutoStream;
 use serde::Serialize;
 
+use crate::json;
 use crate::outcome::Failure;
 use crate::progress::Progress;
 
@@ -34,10 +35,7 @@ impl<'p> Lines<'p> {
     }
 
     pub(super) fn print_json(&self, line: &impl Serialize, at_once: bool) {
-        self.write(at_once, |out| {
-            serde_json::to_writer(&mut *out, line)?;
-            out.write_all(b"\n")
-        });
+        self.write(at_once, |out| out.write_all(json::line(line)?.as_bytes()));
     }
 
     fn write(&self, at_once: bool, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {

@@ -11,6 +11,7 @@ use membrane_codec::{Refusal, StoredFrame};
 use serde::Serialize;
 
 use crate::display::{BAD, GOOD, count, painted};
+use crate::json;
 use crate::outcome::Outcome;
 
 /// So many places that are no frames are printed for each gap; a hostile one can have millions.
@@ -112,6 +113,7 @@ fn len(range: &Range<u64>) -> u64 {
 pub(super) struct Reporter {
     out: BufWriter<AutoStream<io::Stdout>>,
     json: bool,
+    quiet: bool,
     started: Instant,
     totals: Totals,
     /// Places in the gap that is being searched.
@@ -120,11 +122,13 @@ pub(super) struct Reporter {
 }
 
 impl Reporter {
-    pub(super) fn new(json: bool) -> Self {
+    /// `quiet` prints what is neither an intact frame nor zeros, and nothing else.
+    pub(super) fn new(json: bool, quiet: bool) -> Self {
         let color = if json { ColorChoice::Never } else { ColorChoice::Auto };
         Self {
             out: BufWriter::new(AutoStream::new(io::stdout(), color)),
             json,
+            quiet,
             started: Instant::now(),
             totals: Totals::default(),
             places: 0,
@@ -137,7 +141,7 @@ impl Reporter {
         self.outcome = self.outcome.max(event.outcome());
         if self.json {
             self.print_json(&Line::from(event))?
-        } else {
+        } else if !self.quiet || event.outcome() > Outcome::AllWell {
             self.print_text(event)?
         }
         // Of places that are no frames there can be millions; all else is worth knowing at once.
@@ -152,7 +156,7 @@ impl Reporter {
         if self.json {
             let summary = std::mem::take(&mut self.totals);
             self.print_json(&SummaryLine { summary })?;
-        } else {
+        } else if !self.quiet {
             self.print_summary()?;
         }
         self.out.flush()?;
@@ -160,8 +164,7 @@ impl Reporter {
     }
 
     fn print_json(&mut self, line: &impl Serialize) -> io::Result<()> {
-        serde_json::to_writer(&mut self.out, line)?;
-        self.out.write_all(b"\n")
+        self.out.write_all(json::line(line)?.as_bytes())
     }
 
     fn print_text(&mut self, event: &Event) -> io::Result<()> {

@@ -5,11 +5,12 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use membrane_codec::{FrameScanner, ReadError, StoredFrame};
-use same_file::is_same_file;
 
+use super::devices::{LiesOn, lies_on};
+use crate::display::printable;
 use crate::input::Input;
-use crate::outcome::Failure;
-use crate::output::{NewFile, directory_of, sync_directory};
+use crate::outcome::{Failure, say};
+use crate::output::{NewFile, directory_of, same_file, sync_directory};
 
 /// Pieces in which a file that is there is compared, in bytes.
 const COMPARE_BUFFER_LEN: usize = 64 * 1024;
@@ -27,24 +28,31 @@ pub(super) enum Kept {
 }
 
 impl Store {
-    /// Opens the directory, or makes it.
+    /// Opens the directory, or makes it and those above it.
     pub(super) fn open(directory: &Path, image_path: &Path, image: &File) -> Result<Self, Failure> {
         let trouble = |error: io::Error| Failure::trouble(directory, error);
         // Before anything is written: there, a new directory alone could be over what is looked for.
-        let nearest = if directory.exists() { directory } else { directory_of(directory) };
-        if lies_on(nearest, image).map_err(trouble)? {
-            return Err(Failure::trouble(directory, "lies on the device that is searched; name one on another disk"));
-        }
-        match fs::create_dir(directory) {
-            Ok(()) => sync_directory(directory_of(directory)).map_err(trouble)?,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(Failure::trouble(directory, "is not a directory"));
+        let nearest = directory.ancestors().map(or_here).find(|above| above.exists()).unwrap_or(directory);
+        match lies_on(nearest, &image.metadata().map_err(trouble)?).map_err(trouble)? {
+            LiesOn::No => {}
+            LiesOn::Yes => {
+                return Err(Failure::trouble(
+                    directory,
+                    "lies on the device that is searched; name one on another disk",
+                ));
             }
-            Err(error) => return Err(trouble(error)),
+            LiesOn::Unknown => say(format_args!(
+                "{}: whether it lies on the device that is searched cannot be told; if so, stop: writing there destroys \
+                 what is looked for",
+                printable(directory)
+            )),
         }
+        make_with_parents(directory).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Failure::trouble(directory, "is not a directory"),
+            _ => trouble(error),
+        })?;
         // Saved frames would lie among those of a store, or beside the image as if they had always been there.
-        if is_same_file(directory, directory_of(image_path)).map_err(trouble)? {
+        if same_file(directory, directory_of(image_path)) {
             return Err(Failure::trouble(directory, "is where FILE lies; name another directory"));
         }
         Ok(Self { directory: directory.into() })
@@ -117,6 +125,27 @@ impl Store {
     }
 }
 
+/// Makes a directory where there is none, and those above it; each survives a loss of power.
+fn make_with_parents(directory: &Path) -> io::Result<()> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    if let Some(above) = directory.parent().filter(|above| *above != Path::new("")) {
+        make_with_parents(above)?;
+    }
+    match fs::create_dir(directory) {
+        Ok(()) => sync_directory(directory_of(directory)),
+        // Somebody was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The empty path is where we are.
+fn or_here(path: &Path) -> &Path {
+    if path == Path::new("") { Path::new(".") } else { path }
+}
+
 /// Takes only the bytes that a file holds.
 struct Compare {
     existing: Input,
@@ -134,18 +163,4 @@ impl Write for Compare {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Whether `directory` lies on the very device that is searched: writing there would destroy what is looked for.
-#[cfg(unix)]
-fn lies_on(directory: &Path, image: &File) -> io::Result<bool> {
-    use std::os::unix::fs::{FileTypeExt, MetadataExt};
-
-    let image = image.metadata()?;
-    Ok(image.file_type().is_block_device() && fs::metadata(directory)?.dev() == image.rdev())
-}
-
-#[cfg(not(unix))]
-fn lies_on(_: &Path, _: &File) -> io::Result<bool> {
-    Ok(false)
 }

@@ -6,11 +6,12 @@ use std::time::SystemTime;
 
 use membrane_codec::Reason;
 
+use super::page::{self, Record, Status, Tally};
+use super::report::{Finding, Totals, notes};
 use super::watch::Listed;
 use crate::outcome::Failure;
 use crate::output::AtomicFile;
-use crate::page::{self, Interval, Record, Status, Tally};
-use crate::report::{Finding, Totals, notes};
+use crate::progress::Interval;
 
 /// Writes a file that appears whole or not at all.
 pub(super) fn write_file(path: &Path, write: impl FnOnce(&mut AtomicFile) -> io::Result<()>) -> Result<(), Failure> {
@@ -64,6 +65,7 @@ pub(super) fn record(
         interrupted: totals.interrupted,
         verdicts,
         missing,
+        not_judged: totals.not_judged,
         not_quarantined: totals.not_quarantined,
         verified_before: totals.verified_before.unwrap_or(0),
         summary,

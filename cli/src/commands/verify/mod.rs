@@ -1,26 +1,33 @@
 //! `membrane-codec verify`
 
 mod files;
+mod manifest;
+mod metrics;
+mod page;
+mod paths;
+mod quarantine;
+mod report;
+mod selection;
+mod state;
 mod watch;
 
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use membrane_codec::scrub::{ScrubSummary, Scrubber};
 
 use self::files::{record, write_file};
-use self::watch::{Counting, Watch};
+use self::paths::{ListEnd, PathList};
+use self::quarantine::Quarantine;
+use self::report::{End, Reporter, Totals, nothing_to_verify};
+use self::selection::Selection;
+use self::watch::{Counting, Watch, Watched};
 use crate::args::VerifyArgs;
 use crate::input::is_stdin;
 use crate::interrupt;
-use crate::metrics;
 use crate::outcome::{Failure, Outcome, say};
 use crate::output::{AtomicFile, directory_of, same_file};
-use crate::page;
-use crate::paths::{ListEnd, PathList};
 use crate::progress::Progress;
-use crate::quarantine::Quarantine;
-use crate::report::{End, Reporter, Totals};
-use crate::selection::Selection;
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
     check(args)?;
@@ -44,12 +51,13 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
 
     let scrub = scrub(args, &watch, &progress, &list_end)?;
     let seconds = progress.elapsed().as_secs_f64();
-    let (reporter, mut listed, mut output_failed) = watch.into_results();
+    let Watched { reporter, mut listed, something_hidden, mut output_failed } = watch.end();
     let interrupted = scrub.stopped || list_end.was_stopped();
     let list_trouble = list_end.into_trouble();
     let completed = !interrupted && list_trouble.is_none();
-    // Of what was not looked for nothing is missing.
-    for entry in selection.missing().filter(|_| completed) {
+    // Where not all was looked at, a key without a file is not known to be missing.
+    let looked_everywhere = completed && !something_hidden;
+    for entry in selection.missing().filter(|_| looked_everywhere) {
         let printed = reporter.take_missing(entry);
         output_failed = output_failed.or(printed.err());
         listed.add(page::Failure::missing(entry.key));
@@ -58,11 +66,13 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
         scrub,
         verified_before: args.portion.state.as_ref().map(|_| selection.verified_before()),
         seed: selection.seed,
+        not_judged: if looked_everywhere { 0 } else { selection.missing().count() as u64 },
         seconds,
         interrupted: !completed,
     };
     let (totals, printed) = reporter.finish(&end);
     output_failed = output_failed.or(printed.err());
+    nothing_to_verify(&totals).iter().for_each(say);
 
     // All of these are tried, whatever becomes of the others.
     let mut troubles: Vec<_> = list_trouble.into_iter().collect();
@@ -90,7 +100,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
 
 /// What can be known to fail before hours of work.
 fn check(args: &VerifyArgs) -> Result<(), Failure> {
-    let lists = args.files_from.iter().filter(|path| is_stdin(path)).count();
+    let lists = args.files_from.iter().chain(&args.checks.manifest).filter(|path| is_stdin(path)).count();
     match args.paths.iter().filter(|path| is_stdin(path)).count() + lists {
         0 => {}
         1 if lists == 1 => {}
@@ -104,7 +114,7 @@ fn check(args: &VerifyArgs) -> Result<(), Failure> {
             return Err(Failure::Trouble("--concatenated: standard input is taken for one frame".into()));
         }
         1 => {}
-        _ => return Err(Failure::Trouble("standard input can be given once".into())),
+        _ => return Err(Failure::Trouble("standard input can be given once, as PATH, list or manifest".into())),
     }
     let state = args.portion.state.as_deref();
     let inputs = args.paths.iter().chain(&args.files_from).chain(&args.checks.manifest).map(PathBuf::as_path);
@@ -168,14 +178,24 @@ fn scrub(
     }
     // Not before: who waits for standard input ends by the first signal.
     interrupt::ask_first();
-    // What comes through a pipe comes once.
-    let survey = args.files_from.as_deref().is_none_or(can_be_read_twice).then_some(|| {
-        let counting = Counting { watch, over: || progress.is_over() };
-        let ignored = ListEnd::default();
-        let list = |path: &PathBuf| PathList::open(path, args.null, &ignored).ok();
-        scrubber.survey(given().chain(args.files_from.as_ref().and_then(list).into_iter().flatten()), &counting)
+    let scrubbed = progress.while_shown(|scope| {
+        // How much there is, only where somebody waits for the end of it. What comes through a pipe comes once.
+        if progress.is_shown() && args.files_from.as_deref().is_none_or(can_be_read_twice) {
+            let scrubber = scrubber.clone();
+            let _ = thread::Builder::new().spawn_scoped(scope, move || {
+                let counting = Counting { watch, over: || progress.is_over() };
+                let ignored = ListEnd::default();
+                let list = |path: &PathBuf| PathList::open(path, args.null, &ignored).ok();
+                let paths = given().chain(args.files_from.as_ref().and_then(list).into_iter().flatten());
+                let whole = scrubber.survey(paths, &counting);
+                if !whole.stopped {
+                    progress.set_whole(whole);
+                }
+            });
+        }
+        scrubber.run(paths, watch)
     });
-    Ok(progress.show(survey, || scrubber.run(paths, watch)))
+    Ok(scrubbed)
 }
 
 fn can_be_read_twice(list: &Path) -> bool {

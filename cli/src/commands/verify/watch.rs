@@ -2,21 +2,22 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use membrane_codec::scrub::{FileReport, FileVerdict, FoundFile, Observer};
 use membrane_codec::{Error, FrameReader, FrameStream, ReadError, Reason, Verifier};
 
+use super::page;
+use super::quarantine::{Quarantine, Taken};
+use super::report::{Claims, Finding, Quarantined, Report, Reporter, Verdict};
+use super::selection::Selection;
 use crate::args::{Checks, VerifyArgs};
-use crate::display::path_bytes;
+use crate::display::{path_bytes, printable};
 use crate::input;
 use crate::interrupt;
-use crate::outcome::Outcome;
-use crate::page;
+use crate::outcome::{Outcome, say};
 use crate::progress::Progress;
-use crate::quarantine::Quarantine;
-use crate::report::{Claims, Finding, Quarantined, Report, Reporter, Verdict};
-use crate::selection::Selection;
 
 /// The failures that a page lists; who has more needs a program to read them.
 const MOST_LISTED: usize = 10_000;
@@ -29,8 +30,20 @@ pub(super) struct Watch<'r> {
     progress: &'r Progress,
     /// For the page, where there will be one.
     listed: Option<Mutex<Listed>>,
+    /// Something could not be looked into: files may lie there.
+    something_hidden: AtomicBool,
     /// Why nothing can be printed any more; that ends the run.
     output_failed: Mutex<Option<io::Error>>,
+}
+
+/// What is left of it at the end.
+pub(super) struct Watched {
+    pub(super) reporter: Reporter,
+    /// The failures for the page.
+    pub(super) listed: Listed,
+    pub(super) something_hidden: bool,
+    /// Why nothing could be printed any more.
+    pub(super) output_failed: Option<io::Error>,
 }
 
 #[derive(Default)]
@@ -65,15 +78,18 @@ impl<'r> Watch<'r> {
             reporter,
             progress,
             listed,
+            something_hidden: AtomicBool::new(false),
             output_failed: Mutex::new(None),
         }
     }
 
-    /// What is left at the end: the reporter, the failures for the page, and why nothing could be printed any more.
-    pub(super) fn into_results(self) -> (Reporter, Listed, Option<io::Error>) {
-        let output_failed = self.output_failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let listed = self.listed.unwrap_or_default().into_inner().unwrap_or_else(PoisonError::into_inner);
-        (self.reporter, listed, output_failed)
+    pub(super) fn end(self) -> Watched {
+        Watched {
+            reporter: self.reporter,
+            listed: self.listed.unwrap_or_default().into_inner().unwrap_or_else(PoisonError::into_inner),
+            something_hidden: self.something_hidden.into_inner(),
+            output_failed: self.output_failed.into_inner().unwrap_or_else(PoisonError::into_inner),
+        }
     }
 
     /// Verifies one frame on standard input.
@@ -145,9 +161,9 @@ impl<'r> Watch<'r> {
         findings
     }
 
-    /// Moves a damaged file aside, where that was asked for.
-    fn quarantine(&self, path: &Path, report: &FileReport<'_>, error: &Error) -> Quarantined {
-        match (self.quarantine, report.stamp()) {
+    /// Moves a damaged file aside, where that was asked for; nothing when this run has moved it before.
+    fn quarantine(&self, path: &Path, report: &FileReport<'_>, error: &Error) -> Option<Quarantined> {
+        Some(match (self.quarantine, report.stamp()) {
             // A frame of another version may be whole, and can be converted.
             _ if matches!(error.reason(), Reason::OldVersion | Reason::SchemaVersion) => Quarantined::NotAsked,
             // So may one with an identity of which this run would not read so much.
@@ -158,12 +174,25 @@ impl<'r> Watch<'r> {
             (Some(quarantine), Some(stamp)) => {
                 let (status, reason) = (error.class().as_str(), error.reason().as_str());
                 match quarantine.take(path, &stamp, status, reason, &error.to_string()) {
-                    Ok(to) => Quarantined::Moved(to),
+                    Ok(Taken::Now(to)) => Quarantined::Moved(to),
+                    Ok(Taken::Before) => return None,
                     Err(error) => Quarantined::Failed(error.to_string()),
                 }
             }
             _ => Quarantined::NotAsked,
-        }
+        })
+    }
+
+    /// A path was named again whose file this run has moved: its verdict was told then.
+    fn named_again(&self, path: &Path) {
+        let message = format!("{}: named again; this run has moved it to quarantine", printable(path));
+        self.progress.make_way(&mut || say(&message));
+    }
+
+    /// Whether this is no more than a path that is empty since this run moved its file.
+    fn was_moved(&self, report: &FileReport<'_>, error: &io::Error) -> bool {
+        error.kind() == io::ErrorKind::NotFound
+            && self.quarantine.is_some_and(|quarantine| quarantine.has_taken(&report.path()))
     }
 
     /// Counts, prints and lists.
@@ -202,10 +231,15 @@ impl Observer for Watch<'_> {
                 (Verdict::Sound { findings }, status, Quarantined::NotAsked)
             }
             FileVerdict::Damaged(error) => {
-                let quarantine = self.quarantine(&report.path(), report, &error);
+                let path = report.path();
+                let Some(quarantine) = self.quarantine(&path, report, &error) else { return self.named_again(&path) };
                 (Verdict::Damaged(error), error.reason().as_str(), quarantine)
             }
+            FileVerdict::Unreadable(error) if self.was_moved(report, error) => {
+                return self.named_again(&report.path());
+            }
             FileVerdict::Unreadable(error) => {
+                self.something_hidden.fetch_or(report.may_hide_files(), Ordering::Relaxed);
                 (Verdict::Unreadable(error.to_string()), "io_error", Quarantined::NotAsked)
             }
             FileVerdict::Vanished => {

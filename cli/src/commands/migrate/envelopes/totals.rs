@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use crate::commands::migrate::notes;
 use crate::display::{BAD, GOOD, count};
-use crate::outcome::Outcome;
-use crate::report::{PassedOver, is_false, is_zero};
+use crate::json::{is_false, is_zero};
+use crate::outcome::{Outcome, say};
+use crate::passed_over::PassedOver;
 
 /// The numbers of a summary, as `--json` gives them.
 #[derive(Default, Serialize)]
@@ -94,6 +95,13 @@ impl Totals {
         }
     }
 
+    /// A store that is not mounted looks like this.
+    pub(super) fn say_if_empty(&self) {
+        if self.files + self.vanished == 0 && !self.interrupted {
+            say("nothing to migrate: directories are searched for *.json, *.jsonl and *.ndjson");
+        }
+    }
+
     /// The summary for people.
     pub(super) fn text(&self, write: bool, elapsed: Duration, summary: &MigrationSummary) -> String {
         let mut text = String::new();
@@ -127,9 +135,6 @@ impl Totals {
             writeln!(out, "\n{number:>9}  {reason}\n           {advice}")?;
         }
         let mut notes = notes(summary, self.vanished);
-        if self.files == 0 && !self.interrupted {
-            notes.push("No files found: directories are searched for *.json, *.jsonl and *.ndjson.".into());
-        }
         if !write && self.convertible > 0 {
             let files = count(self.convertible_files, "file");
             notes.push(format!(

@@ -11,8 +11,9 @@ use serde::Serialize;
 
 use crate::commands::migrate::notes;
 use crate::display::{BAD, GOOD, count};
-use crate::outcome::Outcome;
-use crate::report::{PassedOver, is_false, is_zero};
+use crate::json::{is_false, is_zero};
+use crate::outcome::{Outcome, say};
+use crate::passed_over::PassedOver;
 
 /// The numbers of a summary, as `--json` gives them.
 #[derive(Default, Serialize)]
@@ -101,6 +102,13 @@ impl Totals {
         }
     }
 
+    /// A store that is not mounted looks like this.
+    pub(super) fn say_if_empty(&self) {
+        if self.files + self.vanished == 0 && !self.interrupted {
+            say("nothing to migrate: directories are searched for *.blob and *.frame, with --all for every file");
+        }
+    }
+
     /// The summary for people.
     pub(super) fn text(&self, write: bool, elapsed: Duration, summary: &MigrationSummary) -> String {
         let mut text = String::new();
@@ -142,11 +150,6 @@ impl Totals {
         if self.links_parted > 0 {
             let files = count(self.links_parted, "file");
             notes.push(format!("had other names (hard links), and are files of their own now: {files}"));
-        }
-        if self.files == 0 && !self.interrupted {
-            notes.push(
-                "No frames found: directories are searched for *.blob and *.frame; --all takes every file.".into(),
-            );
         }
         if !write && self.convertible > 0 {
             notes.push(format!("Nothing was written; --write converts {}.", count(self.convertible, "file")));

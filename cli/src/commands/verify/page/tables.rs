@@ -6,7 +6,7 @@ use std::path::Path;
 use indicatif::{HumanBytes, HumanCount};
 
 use super::escape::{Html, legible};
-use super::figures::{counted, duration, per_second, percent, rate};
+use super::figures::{counted, duration, percent, rate};
 use super::{Failure, Reason, Record, Status};
 use crate::display::printable;
 
@@ -15,7 +15,7 @@ const UNREADABLE_ADVICE: &str =
 
 pub(super) fn totals(record: &Record, to: &mut impl Write) -> io::Result<()> {
     let (frames, bytes, failed) = (record.frames(), record.bytes(), record.failed());
-    let mean = per_second(bytes, record.seconds);
+    let mean = record.mean_rate();
     writeln!(to, r#"<dl class="totals">"#)?;
     for (name, key, exact, shown) in [
         ("Frames", "frames", frames.to_string(), HumanCount(frames).to_string()),

@@ -37,6 +37,13 @@ impl Headline {
                 if record.missing == 1 { "has" } else { "have" }
             ));
         }
+        if record.not_judged > 0 {
+            let (keys, they) = match record.not_judged {
+                1 => ("1 key of the manifest has".into(), "it is"),
+                keys => (format!("{} of the manifest have", counted(keys, "key")), "they are"),
+            };
+            sentences.push(format!("{keys} no file in what was looked at; whether {they} missing is not known."));
+        }
         if unreadable > 0 {
             kinds.push("unreadable paths");
             sentences.push(format!("{} could not be read.", counted(unreadable, "path")));

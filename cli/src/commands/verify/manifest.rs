@@ -1,16 +1,16 @@
 //! What a store should hold: `verify --manifest`.
 //!
-//! Memory: 66 bytes for each key.
+//! Memory: 69 bytes for each key.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use membrane_codec::{Digest, Sha256};
 use serde::Deserialize;
 
 use crate::display::quoted;
+use crate::input::open_list;
 use crate::outcome::Failure;
 
 /// No line of a manifest is longer.
@@ -19,8 +19,8 @@ const LINE_CAP: u64 = 1 << 20;
 pub(crate) struct Manifest {
     /// In the order of the keys.
     entries: Vec<Entry>,
-    /// Which were found.
-    found: Vec<AtomicBool>,
+    /// How many files each has.
+    found: Vec<AtomicU32>,
     digest: Digest,
 }
 
@@ -45,8 +45,9 @@ struct Line {
 }
 
 impl Manifest {
+    /// From the file at `path`, or standard input for `-`.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let mut source = BufReader::new(File::open(path).map_err(|error| Failure::trouble(path, error))?);
+        let mut source = BufReader::new(open_list(path).map_err(|error| Failure::trouble(path, error))?);
         let (mut entries, mut hasher, mut line) = (Vec::new(), Sha256::new(), Vec::new());
         for number in 1_u64.. {
             line.clear();
@@ -67,7 +68,7 @@ impl Manifest {
         if let Some(twice) = entries.windows(2).find(|pair| pair[0].key == pair[1].key) {
             return Err(Failure::trouble(path, format!("key {} is listed with different fingerprints", twice[0].key)));
         }
-        let found = entries.iter().map(|_| AtomicBool::new(false)).collect();
+        let found = entries.iter().map(|_| AtomicU32::new(0)).collect();
         Ok(Self { entries, found, digest: hasher.finalize() })
     }
 
@@ -80,16 +81,23 @@ impl Manifest {
         self.position(key).map(|at| &self.entries[at])
     }
 
-    /// A file with this key was found, or was not after all.
-    pub(crate) fn mark_found(&self, key: Digest, found: bool) {
+    /// A file with this key was found.
+    pub(crate) fn found(&self, key: Digest) {
         if let Some(at) = self.position(key) {
-            self.found[at].store(found, Ordering::Relaxed);
+            self.found[at].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// One that was found is not there after all.
+    pub(crate) fn lost(&self, key: Digest) {
+        if let Some(at) = self.position(key) {
+            self.found[at].fetch_sub(1, Ordering::Relaxed);
         }
     }
 
     /// What was not found.
     pub(crate) fn missing(&self) -> impl Iterator<Item = &Entry> {
-        let missing = self.entries.iter().zip(&self.found).filter(|(_, found)| !found.load(Ordering::Relaxed));
+        let missing = self.entries.iter().zip(&self.found).filter(|(_, found)| found.load(Ordering::Relaxed) == 0);
         missing.map(|(entry, _)| entry)
     }
 
@@ -122,4 +130,28 @@ fn parse(line: &str) -> Result<Option<Entry>, String> {
     let digest = |text: &str| text.parse::<Digest>().map_err(|error| format!("has {}: {error}", shown(text)));
     let fingerprint = fingerprint.as_deref().map(digest).transpose()?;
     Ok(Some(Entry { key: digest(&key)?, fingerprint }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_missing_when_all_its_files_are_gone() {
+        let mut file = tempfile::NamedTempFile::new().expect("a file");
+        let key = membrane_codec::sha256(b"payload");
+        writeln!(file, "{key}").expect("room");
+        let manifest = Manifest::read(file.path()).expect("a manifest");
+        let missing = || manifest.missing().count();
+        assert_eq!(missing(), 1);
+        manifest.found(key);
+        manifest.found(key);
+        assert_eq!(missing(), 0);
+        manifest.lost(key);
+        assert_eq!(missing(), 0, "the other is there");
+        manifest.lost(key);
+        assert_eq!(missing(), 1);
+    }
 }

@@ -21,6 +21,7 @@ use serde::Serialize;
 
 use self::escape::{Html, ScriptJson};
 use self::headline::Headline;
+use crate::progress::Interval;
 
 /// A whole run. The page holds it as JSON too, in the element `record`, for programs.
 #[derive(Debug, Serialize)]
@@ -37,6 +38,8 @@ pub(crate) struct Record {
     pub(crate) verdicts: Vec<Tally>,
     /// Keys that a manifest lists and no file has.
     pub(crate) missing: u64,
+    /// Such keys in a run that could not look everywhere.
+    pub(crate) not_judged: u64,
     /// Damaged files that were to go to quarantine and did not.
     pub(crate) not_quarantined: u64,
     /// Files that were not read again, being sound since an earlier run.
@@ -111,16 +114,6 @@ pub(crate) struct Reason {
     pub(crate) advice: &'static str,
 }
 
-/// What was done since the interval before, or since the start.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Interval {
-    /// Its end, from the start of the run.
-    pub(crate) seconds: f64,
-    pub(crate) bytes: u64,
-    pub(crate) frames: u64,
-    pub(crate) failures: u64,
-}
-
 /// A frame that failed, or a path that could not be read.
 #[derive(Debug, Serialize)]
 pub(crate) struct Failure {
@@ -170,6 +163,19 @@ impl Record {
     /// Over the statuses that exclude each other.
     fn sum(&self, number: impl Fn(&Tally) -> u64) -> u64 {
         self.verdicts.iter().filter(|tally| tally.status != Status::Finding).map(number).sum()
+    }
+
+    /// Bytes per second, of the samples that the chart shows: so it is never above the highest of them. Without samples, of
+    /// the totals.
+    fn mean_rate(&self) -> f64 {
+        let steps = charts::steps(&self.rates);
+        match steps.last() {
+            Some(last) => {
+                let bytes = steps.iter().map(|step| step.interval.bytes).sum();
+                figures::per_second(bytes, last.interval.seconds)
+            }
+            None => figures::per_second(self.bytes(), self.seconds),
+        }
     }
 
     /// Frames that failed in any way or are missing, listed or not.

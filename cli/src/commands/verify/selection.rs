@@ -7,10 +7,10 @@ use std::time::SystemTime;
 use membrane_codec::Digest;
 use membrane_codec::scrub::{FileStamp, FoundFile, Sample, Subset};
 
+use super::manifest::{Entry, Manifest};
+use super::state::{Checks, State};
 use crate::args::VerifyArgs;
-use crate::manifest::{Entry, Manifest};
 use crate::outcome::Failure;
-use crate::state::{Checks, State};
 
 pub(crate) struct Selection {
     subset: Option<Subset>,
@@ -48,8 +48,10 @@ impl Selection {
 
     /// Whether a file is to be read. Takes note that it is there.
     pub(crate) fn takes(&self, file: &FoundFile<'_>) -> bool {
-        if let (Some(manifest), Some(key)) = (&self.manifest, file.key()) {
-            manifest.mark_found(key, true);
+        if let Some(manifest) = &self.manifest
+            && let Some(key) = file.key()
+        {
+            manifest.found(key);
         }
         match self.judge(file) {
             Judgement::Taken => true,
@@ -63,8 +65,10 @@ impl Selection {
 
     /// A file that was found was gone when it was to be opened.
     pub(crate) fn lost(&self, file: &FoundFile<'_>) {
-        if let (Some(manifest), Some(key)) = (&self.manifest, file.key()) {
-            manifest.mark_found(key, false);
+        if let Some(manifest) = &self.manifest
+            && let Some(key) = file.key()
+        {
+            manifest.lost(key);
         }
     }
 

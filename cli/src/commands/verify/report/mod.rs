@@ -12,12 +12,12 @@ use anstream::AutoStream;
 use membrane_codec::scrub::{FrameClaims, ScrubSummary};
 use membrane_codec::{Digest, Error, PayloadHash};
 
+use super::manifest::Entry;
 use crate::args::Reports;
-use crate::manifest::Entry;
 use crate::outcome::Outcome;
 
-pub(crate) use self::text::{notes, passed_over};
-pub(crate) use self::totals::{PassedOver, Totals, is_false, is_zero};
+pub(crate) use self::text::{notes, nothing_to_verify};
+pub(crate) use self::totals::Totals;
 
 /// One frame and what was found.
 pub(crate) struct Report {
@@ -249,6 +249,7 @@ pub(crate) struct End {
     pub(crate) scrub: ScrubSummary,
     pub(crate) verified_before: Option<u64>,
     pub(crate) seed: Option<u64>,
+    pub(crate) not_judged: u64,
     pub(crate) seconds: f64,
     pub(crate) interrupted: bool,
 }

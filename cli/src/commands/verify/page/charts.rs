@@ -103,7 +103,7 @@ pub(super) fn throughput(record: &Record, to: &mut impl Write) -> io::Result<()>
         return writeln!(to, r#"<p class="none">The run was too short to say.</p>"#);
     };
     let highest = steps.iter().map(|step| step.rate).fold(0.0, f64::max);
-    let mean = per_second(record.bytes(), record.seconds);
+    let mean = record.mean_rate();
     let times = Axis::of_times(last.interval.seconds);
     let rates = Axis::of_rates(highest.max(mean));
     let failing = steps.iter().filter(|step| step.interval.failures > 0).count() as u64;
@@ -159,14 +159,14 @@ pub(super) fn throughput(record: &Record, to: &mut impl Write) -> io::Result<()>
 }
 
 /// An interval with its start and its rate in bytes per second.
-struct Step {
+pub(super) struct Step {
     start: f64,
-    interval: Interval,
+    pub(super) interval: Interval,
     rate: f64,
 }
 
 /// Intervals in which no time passed show nowhere.
-fn steps(rates: &[Interval]) -> Vec<Step> {
+pub(super) fn steps(rates: &[Interval]) -> Vec<Step> {
     let mut start = 0.0;
     let mut steps = Vec::with_capacity(rates.len());
     for interval in rates.iter().copied().filter(|interval| interval.seconds.is_finite()) {

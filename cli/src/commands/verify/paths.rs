@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::input::is_stdin;
+use crate::input::open_list;
 use crate::interrupt;
 use crate::outcome::Failure;
 
@@ -71,11 +70,10 @@ impl Read for Source<'_> {
 }
 
 impl<'e> PathList<'e> {
-    /// Opens the list at `path`, or on standard input for `-`; paths end with a NUL or a line feed.
+    /// Opens the list at `path`, or on standard input for `-`; paths end with a NUL or a line feed. Waits for the writer of
+    /// a pipe.
     pub(crate) fn open(path: &Path, null: bool, ended: &'e ListEnd) -> Result<Self, Failure> {
-        let file =
-            if is_stdin(path) { io::stdin().as_fd().try_clone_to_owned().map(File::from) } else { File::open(path) };
-        let file = file.map_err(|error| Failure::trouble(path, error))?;
+        let file = open_list(path).map_err(|error| Failure::trouble(path, error))?;
         let end_of_path = if null { 0 } else { b'\n' };
         Ok(Self { source: BufReader::new(Source { file, ended }), end_of_path, name: path.to_owned(), ended })
     }
@@ -92,8 +90,11 @@ impl<'e> PathList<'e> {
             if path.last() == Some(&self.end_of_path) {
                 path.pop();
             }
-            if !path.is_empty() {
-                return Ok(Some(PathBuf::from(OsString::from_vec(path))));
+            match &path[..] {
+                [] => {}
+                // A list names files: on the command line and in results this would be standard input.
+                b"-" => return Ok(Some(PathBuf::from("./-"))),
+                _ => return Ok(Some(PathBuf::from(OsString::from_vec(path)))),
             }
         }
     }

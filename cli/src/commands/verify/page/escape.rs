@@ -5,6 +5,8 @@ use std::io;
 
 use serde_json::ser::Formatter;
 
+use crate::json::{Escaped, is_unseen};
+
 /// Text in HTML, between tags or in a quoted attribute.
 pub(super) struct Html<T>(pub(super) T);
 
@@ -57,29 +59,9 @@ pub(super) struct ScriptJson;
 
 impl Formatter for ScriptJson {
     fn write_string_fragment<W: ?Sized + io::Write>(&mut self, to: &mut W, fragment: &str) -> io::Result<()> {
-        let mut rest = fragment;
-        while let Some((at, unsafe_char)) = rest.char_indices().find(|(_, character)| is_unsafe(*character)) {
-            to.write_all(&rest.as_bytes()[..at])?;
-            write!(to, "\\u{:04x}", u32::from(unsafe_char))?;
-            rest = &rest[at + unsafe_char.len_utf8()..];
-        }
-        to.write_all(rest.as_bytes())
+        let is_escaped = |character| matches!(character, '<' | '>' | '&') || is_unseen(character);
+        write!(to, "{}", Escaped { json: fragment, is_escaped })
     }
-}
-
-/// All of these have at most four hexadecimal digits. serde_json itself escapes what is below a space.
-fn is_unsafe(character: char) -> bool {
-    matches!(
-        character,
-        '<' | '>'
-            | '&'
-            | '\u{7f}'..='\u{9f}'
-            | '\u{61c}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-    )
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use membrane_codec::Reason;
 
-use crate::report::Totals;
+use super::report::Totals;
 
 /// What every metrics file begins with.
 pub(crate) const FIRST_BYTES: &str = "# HELP membrane_scrub_";
@@ -33,7 +33,9 @@ pub(crate) fn text(totals: &Totals, seconds: f64, ended: SystemTime) -> String {
     let findings = findings.map(|code| (code, totals.finding_codes.get(code).copied().unwrap_or(0)));
     text.many("findings", "What was found beyond the format in sound frames of the last run.", "code", findings);
     let keys = totals.missing.unwrap_or(0);
-    text.one("missing_keys", "Keys of the manifest of which the last run found no file.", keys);
+    text.one("missing_keys", "Keys of the manifest of which there is no file.", keys);
+    let not_judged = "Keys of the manifest of which the last run found no file where it could not look everywhere.";
+    text.one("not_judged_keys", not_judged, totals.not_judged);
     let moved = totals.quarantined.unwrap_or(0);
     text.one("quarantined_files", "Files that the last run moved to quarantine.", moved);
     let before = totals.verified_before.unwrap_or(0);

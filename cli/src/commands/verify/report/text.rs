@@ -5,9 +5,8 @@ use std::fmt::Write;
 use indicatif::HumanBytes;
 use membrane_codec::Reason;
 
-use super::{End, Finding, PassedOver, Quarantined, Report, Totals, Verdict};
+use super::{End, Entry, Finding, Quarantined, Report, Totals, Verdict};
 use crate::display::{BAD, GOOD, count, painted, printable};
-use crate::manifest::Entry;
 
 pub(super) fn line(report: &Report) -> String {
     let mut place = printable(&report.path);
@@ -62,6 +61,7 @@ fn print(totals: &Totals, end: &End, verbose: bool, out: &mut String) -> std::fm
         (totals.io_error, "io_error", BAD),
         (totals.findings.unwrap_or(0), "with findings, among the ok ones", BAD),
         (totals.missing.unwrap_or(0), "missing", BAD),
+        (totals.not_judged, "not judged: no file of these keys was found, but not everything was looked at", BAD),
     ] {
         if number > 0 {
             writeln!(out, "{number:>9}  {style}{status}{style:#}")?;
@@ -83,29 +83,22 @@ fn print(totals: &Totals, end: &End, verbose: bool, out: &mut String) -> std::fm
         writeln!(out)?;
     }
     notes.iter().try_for_each(|note| writeln!(out, "{note}"))?;
-    if totals.frames == 0 && totals.verified_before.unwrap_or(0) + totals.not_selected == 0 && !totals.interrupted {
-        writeln!(out, "\nNo frames found: directories are searched for *.blob and *.frame; --all takes every file.")?;
-    }
     Ok(())
 }
 
-/// What directories held beside frames, when there was anything.
-pub(crate) fn passed_over(passed: &PassedOver) -> Option<String> {
-    let things = [
-        (passed.other_files, "other file"),
-        (passed.temporary_files, "temporary file"),
-        (passed.symlinks, "symbolic link"),
-        (passed.special_files, "special file"),
-    ];
-    let things: Vec<_> =
-        things.into_iter().filter(|(number, _)| *number > 0).map(|(number, thing)| count(number, thing)).collect();
-    (!things.is_empty()).then(|| format!("passed over: {}", things.join(", ")))
+/// What is said on standard error of a run that came to its end and found nothing that it could have verified: a store that
+/// is not mounted looks like that.
+pub(crate) fn nothing_to_verify(totals: &Totals) -> Option<String> {
+    let found = totals.frames + totals.verified_before.unwrap_or(0) + totals.not_selected + totals.vanished;
+    (found == 0 && !totals.interrupted).then(|| {
+        let passed = totals.passed_over.note().map_or(String::new(), |passed| format!("; {passed}"));
+        format!("nothing to verify: directories are searched for *.blob and *.frame, with --all for every file{passed}")
+    })
 }
 
 /// What else should be known of a run, a line each.
 pub(crate) fn notes(totals: &Totals) -> Vec<String> {
-    let mut notes = Vec::new();
-    notes.extend(passed_over(&totals.passed_over));
+    let mut notes: Vec<_> = totals.passed_over.note().into_iter().collect();
     if let Some(before) = totals.verified_before {
         notes.push(format!("verified before: {}", count(before, "file")));
     }

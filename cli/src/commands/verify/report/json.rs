@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::{Quarantined, Report, Totals, Verdict};
+use super::{Entry, Quarantined, Report, Totals, Verdict};
 use crate::display::path_bytes;
-use crate::manifest::Entry;
+use crate::json;
 
 /// One frame.
 #[derive(Serialize)]
@@ -48,7 +48,7 @@ pub(super) fn line(report: &Report) -> serde_json::Result<String> {
         Quarantined::Moved(to) => (Some(to.to_string_lossy()), None),
         Quarantined::Failed(problem) => (None, Some(problem.as_str())),
     };
-    with_line_feed(&FrameLine {
+    json::line(&FrameLine {
         path: report.path.to_string_lossy(),
         path_bytes: path_bytes(&report.path),
         offset: report.offset,
@@ -75,7 +75,7 @@ struct MissingLine {
 
 pub(super) fn missing(entry: &Entry) -> serde_json::Result<String> {
     let fingerprint = entry.fingerprint.map(|fingerprint| fingerprint.to_string());
-    with_line_feed(&MissingLine { missing: entry.key.to_string(), fingerprint })
+    json::line(&MissingLine { missing: entry.key.to_string(), fingerprint })
 }
 
 #[derive(Serialize)]
@@ -84,11 +84,5 @@ struct SummaryLine<'a> {
 }
 
 pub(super) fn summary(totals: &Totals) -> serde_json::Result<String> {
-    with_line_feed(&SummaryLine { summary: totals })
-}
-
-fn with_line_feed(line: &impl Serialize) -> serde_json::Result<String> {
-    let mut line = serde_json::to_string(line)?;
-    line.push('\n');
-    Ok(line)
+    json::line(&SummaryLine { summary: totals })
 }

@@ -37,6 +37,7 @@ fn record(verdicts: Vec<Tally>) -> Record {
         interrupted: false,
         verdicts,
         missing: 0,
+        not_judged: 0,
         not_quarantined: 0,
         verified_before: 0,
         summary: Value::Null,
@@ -258,4 +259,23 @@ fn what_is_left_out_is_said() {
 fn a_full_disk_is_an_error() {
     let mut small = [0; 100];
     assert_eq!(write(&hostile(), &mut &mut small[..]).expect_err("too small").kind(), io::ErrorKind::WriteZero);
+}
+
+#[test]
+fn the_mean_rate_is_that_of_the_chart_and_never_above_its_highest() {
+    // What was read for verdicts is more than the samples hold, and the run was shorter than they say.
+    let rates = vec![interval(1.0, 300, 1, 0), interval(3.0, 200, 1, 0)];
+    let record = Record { seconds: 2.0, rates, ..record(vec![tally(Status::Ok, 2, 1_000)]) };
+    let page = page(&record);
+    assert!(page.contains(r#"data-total="rate" data-value="166.66666666666666">166 B/s<"#));
+    assert!(page.contains(r#"data-rate="mean" data-value="166.66666666666666""#));
+    assert!(page.contains(r#"data-rate="highest" data-value="300""#));
+}
+
+#[test]
+fn keys_that_were_not_judged_are_neither_missing_nor_well() {
+    let record = Record { not_judged: 1, ..record(vec![tally(Status::Ok, 1, 664), tally(Status::IoError, 1, 0)]) };
+    assert_eq!(title(&record), "Unreadable paths found");
+    let said = "1 key of the manifest has no file in what was looked at; whether it is missing is not known.";
+    assert!(sentences(&record).contains(said), "{}", sentences(&record));
 }

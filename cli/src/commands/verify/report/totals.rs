@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use membrane_codec::{ErrorClass, Reason, scrub};
+use membrane_codec::{ErrorClass, Reason};
 use serde::Serialize;
 
 use super::{End, Quarantined, Report, Verdict};
+use crate::json::{is_false, is_zero};
 use crate::outcome::Outcome;
+use crate::passed_over::PassedOver;
 
 /// The numbers of a summary, as `--json` gives them.
 #[derive(Clone, Default, Serialize)]
@@ -23,6 +25,9 @@ pub(crate) struct Totals {
     /// Keys of the manifest of which there is no file. Present when there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) missing: Option<u64>,
+    /// Such keys in a run that could not look everywhere: they may have one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) not_judged: u64,
     /// Present when it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) quarantined: Option<u64>,
@@ -55,36 +60,6 @@ pub(crate) struct Totals {
     pub(crate) reasons: BTreeMap<Reason, u64>,
     #[serde(skip)]
     pub(crate) finding_codes: BTreeMap<&'static str, u64>,
-}
-
-pub(crate) fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-pub(crate) fn is_false(flag: &bool) -> bool {
-    !flag
-}
-
-/// What directories held beside frames.
-#[derive(Clone, Copy, Default, PartialEq, Serialize)]
-pub(crate) struct PassedOver {
-    pub(crate) other_files: u64,
-    pub(crate) temporary_files: u64,
-    pub(crate) symlinks: u64,
-    pub(crate) special_files: u64,
-}
-
-impl PassedOver {
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-impl From<scrub::PassedOver> for PassedOver {
-    fn from(passed: scrub::PassedOver) -> Self {
-        let scrub::PassedOver { other_files, temporary_files, symlinks, special_files, .. } = passed;
-        Self { other_files, temporary_files, symlinks, special_files }
-    }
 }
 
 impl Totals {
@@ -137,6 +112,7 @@ impl Totals {
         self.not_selected = end.scrub.not_selected.saturating_sub(end.verified_before.unwrap_or(0));
         self.passed_over = end.scrub.passed_over.into();
         self.seed = end.seed;
+        self.not_judged = end.not_judged;
         self.not_direct = end.scrub.not_direct;
         self.interrupted = end.interrupted;
     }
