@@ -49,6 +49,7 @@
 //! | say what a payload is | [`PayloadIdentity`], [`IdentityView`] |
 //! | ask whether an engine can use it | [`CompatFields`] |
 //! | read and write the wire message | `MessageParser`, `FragmentMessage` (feature `message`) |
+//! | convert what older versions wrote | `migrate` (feature `migrate`) |
 //! | hash | [`sha256`], [`Sha256`], [`Digest`]; many messages at once: [`sha256_many`], [`ManyHasher`], [`Kernel`] |
 //! | know why not | [`Error`], [`Reason`], [`ErrorClass`] |
 //!
@@ -58,10 +59,12 @@
 //! * `rayon` (default): [`verify_batch`] works on several cores. Without it, in the calling thread.
 //! * `scrub`: the module `scrub`, which verifies files and directories (Unix).
 //! * `message`: the wire message in JSON, read through simd-json where it pays.
+//! * `migrate`: the module `migrate`, which converts frames and messages of older versions (Unix).
 //! * `ring`: hash single messages with ring instead of sha2. PERF.md says where that pays.
 //!
-//! No global state but rayon's pool, no threads but those in it and those of a scrub, and all of them only where a page says
-//! so; unsafe code only in the kernels that hash many messages. Every type is `Send` and `Sync` where its parameters are.
+//! No global state but rayon's pool, no threads but those in it and those of a scrub or a migration, and all of them only
+//! where a page says so; unsafe code only in the kernels that hash many messages. Every type is `Send` and `Sync` where its
+//! parameters are.
 
 extern crate alloc;
 

@@ -313,7 +313,7 @@ fn killed_at_any_moment_and_run_again_it_ends_in_the_same_bytes() {
     println!("{rounds} rounds; MIGRATE_KILLS sets another number");
     for round in 0..rounds {
         let directory = directory();
-        let payload = |number: u32| vec![number as u8; if number % 3 == 0 { 700_000 } else { 5_000 }];
+        let payload = |number: u32| vec![number as u8; if number.is_multiple_of(3) { 700_000 } else { 5_000 }];
         let store = write_v4_store(directory.path(), (0..40).map(payload));
         let mut kills = 0;
         loop {

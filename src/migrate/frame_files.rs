@@ -20,7 +20,7 @@ use crate::format::HEADER_LEN;
 use crate::frame::{Accepts, FrameHeader, parse_header};
 use crate::scrub::{
     Entry, FileReport, FileVerdict, FoundFile, FrameFile, Observer, Preparation, Prepared, Scrubber, Survey, Terms,
-    is_frame, is_temporary,
+    is_frame, is_out_of_files, is_temporary,
 };
 
 /// Copies that wait for their verdict take no more room than this for each thread, unless one alone does.
@@ -168,7 +168,6 @@ struct Run<'r, O> {
 }
 
 struct Copy {
-    /// Until it is made, its room is taken and no more.
     replacement: Replacement,
     len: u64,
 }
@@ -189,25 +188,29 @@ impl<O: FrameObserver> Run<'_, O> {
         copies.len() < self.threads || used.saturating_add(len) <= ROOM_PER_THREAD.saturating_mul(self.threads as u64)
     }
 
-    /// Copies what `replacement` is to replace; `None` when it is not to go on.
-    fn copy(&self, replacement: &Replacement, len: u64, passed: &dyn Fn(u64) -> bool) -> io::Result<Option<()>> {
+    /// Makes a copy of a file, which is to be verified in its place.
+    fn copy(&self, entry: &Entry, file: FrameFile, passed: &dyn Fn(u64) -> bool) -> io::Result<Prepared> {
+        let len = file.stamp().len;
+        let replacement = Replacement::create(entry, file)?;
         let mut copied = 0;
         loop {
             match io::copy(&mut replacement.source().take(PIECE_LEN), &mut replacement.file())? {
-                0 if copied == len => {
-                    replacement.start_writing();
-                    return Ok(Some(()));
-                }
+                0 if copied == len => break,
                 0 => return Err(outdated()),
                 got => {
                     copied += got;
                     self.observer.advanced(got);
                     if !passed(got) {
-                        return Ok(None);
+                        return Ok(Prepared::NotYet);
                     }
                 }
             }
         }
+        replacement.start_writing();
+        let to_verify = FrameFile::of(replacement.file().try_clone()?.into())?;
+        let stamp = to_verify.stamp();
+        self.copies().insert((stamp.device, stamp.inode), Copy { replacement, len });
+        Ok(Prepared::Verify(to_verify))
     }
 
     /// What becomes of a file of which the copy is sound.
@@ -249,15 +252,15 @@ impl<O: FrameObserver> Preparation for Run<'_, O> {
         if !self.has_room_for(len) {
             return Ok(Prepared::NotYet);
         }
-        let replacement = Replacement::create(entry, file)?;
-        let copied = self.copy(&replacement, len, passed)?;
-        if copied.is_none() {
-            return Ok(Prepared::NotYet);
+        match self.copy(entry, file, passed) {
+            // To be tried again when others are closed.
+            Err(error) if is_out_of_files(&error) => Err(error),
+            Err(error) => {
+                self.tell(&found, FrameFate::Failed(&error), version, len, 1);
+                Ok(Prepared::Settled)
+            }
+            Ok(prepared) => Ok(prepared),
         }
-        let to_verify = FrameFile::of(replacement.file().try_clone()?.into())?;
-        let stamp = to_verify.stamp();
-        self.copies().insert((stamp.device, stamp.inode), Copy { replacement, len });
-        Ok(Prepared::Verify(to_verify))
     }
 }
 
@@ -270,7 +273,7 @@ impl<O: FrameObserver> Observer for Run<'_, O> {
             (stamp.map_or(0, |stamp| stamp.len), copy.as_ref().map_or(1, |copy| copy.replacement.links()));
         let version = report.header().as_ref().and_then(FrameVersion::of);
         let tell = |fate| self.tell(&file, fate, version, len, links);
-        let changed = copy.as_ref().map_or(report.changed_while_read(), |copy| copy.replacement.is_outdated());
+        let changed = || copy.as_ref().map_or(report.changed_while_read(), |copy| copy.replacement.is_outdated());
         match report.verdict() {
             // It became one since its header was looked at.
             FileVerdict::Sound { .. } if version == Some(FrameVersion::V5) => tell(FrameFate::Current),
@@ -281,7 +284,7 @@ impl<O: FrameObserver> Observer for Run<'_, O> {
                     Err(error) => tell(FrameFate::Failed(&error)),
                 },
             },
-            FileVerdict::Damaged(_) if changed => tell(FrameFate::Failed(&outdated())),
+            FileVerdict::Damaged(_) if changed() => tell(FrameFate::Failed(&outdated())),
             FileVerdict::Damaged(error) => tell(FrameFate::Refused(error)),
             FileVerdict::Unreadable(error) => tell(FrameFate::Failed(error)),
             FileVerdict::Vanished => tell(FrameFate::Vanished),

@@ -9,7 +9,6 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Stat, Timespec};
 use rustix::io::Errno;
@@ -84,7 +83,7 @@ impl Replacement {
         let old = rustix::fs::fstat(&source)?;
         // For the moment in which it has the temporary name. Where it cannot be locked, nobody else can either.
         let _ = rustix::fs::flock(&source, FlockOperation::NonBlockingLockShared);
-        let (file, temporary) = create_locked(&place)?;
+        let (file, temporary) = create_locked(&place, &old)?;
         let replacement = Self { place, source, old, accessed, file, temporary, is_ours: true };
         attributes::keep_owner(&replacement.old, &replacement.file)?;
         Ok(replacement)
@@ -190,14 +189,12 @@ fn is_same_content(one: &Stat, other: &Stat) -> bool {
 }
 
 /// A new temporary file that nobody else may open, locked.
-fn create_locked(place: &Place) -> io::Result<(File, CString)> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    loop {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = CString::new(format!(".{}-{number}{SUFFIX}", std::process::id()))?;
+fn create_locked(place: &Place, old: &Stat) -> io::Result<(File, CString)> {
+    for number in 0_u64.. {
+        let name = CString::new(format!(".{}-{number}{SUFFIX}", old.st_ino))?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&*place.directory, &name, flags, Mode::RUSR | Mode::WUSR) {
-            // Another process had this number, and was killed.
+            // Another migration is at it, or was killed.
             Err(Errno::EXIST) => continue,
             created => File::from(created?),
         };
@@ -210,6 +207,7 @@ fn create_locked(place: &Place) -> io::Result<(File, CString)> {
             Ok(()) => {}
         }
     }
+    Err(Errno::EXIST.into())
 }
 
 /// Removes a temporary file of a migration that was killed; whether it did. One that a migration works on stays.
@@ -218,8 +216,15 @@ pub(super) fn remove_leftover(entry: &Entry) -> io::Result<bool> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(&*place.directory, &place.name, flags, Mode::empty())?);
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => Ok(false),
-        Err(error) => Err(error.into()),
-        Ok(()) => place.remove(&place.name).map(|()| true),
+        Err(Errno::WOULDBLOCK) => return Ok(false),
+        Err(error) => return Err(error.into()),
+        Ok(()) => {}
     }
+    // While it was not locked yet, another one may have come under its name. From now on nobody takes the name away.
+    let locked = rustix::fs::fstat(&file)?;
+    let named = place.look_at(&place.name)?;
+    if (named.st_dev, named.st_ino) != (locked.st_dev, locked.st_ino) {
+        return Ok(false);
+    }
+    place.remove(&place.name).map(|()| true)
 }

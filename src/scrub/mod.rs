@@ -49,6 +49,7 @@ pub use self::tree::{FileStamp, FoundFile, key_of};
 #[cfg(all(unix, feature = "migrate"))]
 pub(crate) use self::{
     file::FrameFile,
+    platform::is_out_of_files,
     terms::{Preparation, Prepared, Terms, is_frame},
     tree::{Directory, Entry, is_temporary},
 };

@@ -164,6 +164,10 @@ impl<I: Iterator<Item = PathBuf>, O: Observer + ?Sized> Worker<'_, I, O> {
 
     /// Opens a file that the observer selects; a directory goes to the queue, and what cannot be opened yet back there.
     fn open(&mut self, mut entry: Entry, out_of_files: &mut bool) -> Option<Job> {
+        if *out_of_files {
+            self.queue.take_back(entry);
+            return None;
+        }
         let follow_links = self.surroundings.follow_links;
         // What may be a directory is opened first: the observer selects files.
         let observer = self.surroundings.observer;
