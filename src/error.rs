@@ -143,10 +143,10 @@ impl Reason {
     pub const fn advice(self) -> &'static str {
         match self {
             Self::Truncated => "The write never finished or the file was cut: restore the frame from a replica.",
-            Self::OldVersion => "A frame of format v2 or v4: convert it to v5 before serving it.",
+            Self::OldVersion => "A frame of format v2 or v4: `membrane-codec migrate frames` converts it to v5.",
             Self::BadMagic => "Not a Membrane frame: check that the path belongs to the store; if it does, restore it.",
             Self::SchemaVersion => {
-                "The header names another schema version: convert the frame to v5, or restore it if it was v5."
+                "Another schema version: `membrane-codec migrate frames` converts 2 and 4 to v5; restore a frame that was v5."
             }
             Self::ReservedNotZero => "The header was damaged or written by a newer format: restore the frame.",
             Self::IdentityLength => {
@@ -213,6 +213,13 @@ impl Error {
     /// The same error, seen from a frame or message in which the identity starts `by` bytes after the first.
     pub(crate) const fn shifted(mut self, by: u64) -> Self {
         self.offset = self.offset.saturating_add(by);
+        self
+    }
+
+    /// The same error, seen from a text that is `by` bytes shorter before it.
+    #[cfg(all(unix, feature = "migrate"))]
+    pub(crate) const fn moved_back(mut self, by: u64) -> Self {
+        self.offset = self.offset.saturating_sub(by);
         self
     }
 

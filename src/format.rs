@@ -10,6 +10,10 @@ pub use self::message_field::MessageField;
 
 /// The first four bytes of a v5 frame (specification, section 3).
 pub const MAGIC: [u8; 4] = [0xC0, 0xDE, 0x01, 0x05];
+/// The first four bytes of a v2 frame (contract, section 1).
+pub(crate) const MAGIC_V2: [u8; 4] = [0xC0, 0xDE, 0x01, 0x02];
+/// The first four bytes of a v4 frame (contract, section 1).
+pub(crate) const MAGIC_V4: [u8; 4] = [0xC0, 0xDE, 0x01, 0x04];
 /// The schema version that goes with [`MAGIC`] (specification, section 3).
 pub const SCHEMA_VERSION: u16 = 5;
 /// Length of a frame's header in bytes; the identity starts here (specification, section 3).

@@ -242,7 +242,7 @@ pub(crate) fn offset_in(text: &[u8], part: &str) -> usize {
 }
 
 /// Where serde_json stopped. It counts lines from 1 and, in bytes, columns from 1; column 0 is the line feed before.
-fn offset_of(error: &serde_json::Error, text: &str) -> usize {
+pub(crate) fn offset_of(error: &serde_json::Error, text: &str) -> usize {
     let line_start = match error.line().checked_sub(2) {
         None => 0,
         Some(newline) => memchr::memchr_iter(b'\n', text.as_bytes()).nth(newline).map_or(text.len(), |at| at + 1),

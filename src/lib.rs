@@ -53,6 +53,7 @@
 //! | keep what was deleted from returning | `tombstone` (feature `cluster`) |
 //! | know when nobody holds a blob any more | `refcount` (feature `cluster`) |
 //! | keep cluster state across crashes | `snapshot` (feature `cluster`) |
+//! | convert what older versions wrote | `migrate` (feature `migrate`) |
 //! | hash | [`sha256`], [`Sha256`], [`Digest`]; many messages at once: [`sha256_many`], [`ManyHasher`], [`Kernel`] |
 //! | know why not | [`Error`], [`Reason`], [`ErrorClass`] |
 //!
@@ -64,10 +65,12 @@
 //! * `message`: the wire message in JSON, read through simd-json where it pays.
 //! * `proto`: the module `proto`, which sends and receives payloads as protobuf messages, in chunks. Builds zstd from C.
 //! * `cluster`: the modules `snapshot` (its store of files is for Unix), `tombstone` and `refcount`.
+//! * `migrate`: the module `migrate`, which converts frames and messages of older versions (Unix).
 //! * `ring`: hash single messages with ring instead of sha2. PERF.md says where that pays.
 //!
-//! No global state but rayon's pool, no threads but those in it and those of a scrub, and all of them only where a page says
-//! so; unsafe code only in the kernels that hash many messages. Every type is `Send` and `Sync` where its parameters are.
+//! No global state but rayon's pool, no threads but those in it and those of a scrub or a migration, and all of them only
+//! where a page says so; unsafe code only in the kernels that hash many messages. Every type is `Send` and `Sync` where its
+//! parameters are.
 
 extern crate alloc;
 
@@ -79,6 +82,8 @@ mod identity;
 mod json;
 #[cfg(feature = "message")]
 mod message;
+#[cfg(all(unix, feature = "migrate"))]
+pub mod migrate;
 #[cfg(feature = "proto")]
 pub mod proto;
 #[cfg(feature = "cluster")]

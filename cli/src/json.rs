@@ -15,6 +15,16 @@ pub(crate) fn lines(value: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string_pretty(value).map(finished)
 }
 
+/// For numbers that are left out when there was nothing.
+pub(crate) fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// For flags that are left out unless they are set.
+pub(crate) fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 fn finished(json: String) -> String {
     // None of these stands outside of strings, which may hold them escaped as well.
     let mut legible =

@@ -10,6 +10,7 @@ mod interrupt;
 mod json;
 mod outcome;
 mod output;
+mod passed_over;
 mod progress;
 
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::Fingerprint(args) => commands::fingerprint::run(&args),
         Command::Message(args) => commands::message::run(&args),
         Command::Snapshot(command) => commands::snapshot::run(&command),
+        Command::Migrate(args) => commands::migrate::run(&args),
     };
     outcome::exit(outcome)
 }

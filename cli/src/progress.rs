@@ -83,6 +83,11 @@ impl Progress {
         self.failures.fetch_add(u64::from(failed), Ordering::Relaxed);
     }
 
+    /// Something failed that is no frame by itself.
+    pub(crate) fn add_failure(&self) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn set_whole(&self, whole: impl Into<Whole>) {
         let _ = self.whole.set(whole.into());
     }

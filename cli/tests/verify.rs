@@ -60,7 +60,7 @@ fn damage_is_named_with_reason_and_offset_and_counted_at_the_end() {
         1  corrupt_payload
 
         1  schema_version
-           The header names another schema version: convert the frame to v5, or restore it if it was v5.
+           Another schema version: `membrane-codec migrate frames` converts 2 and 4 to v5; restore a frame that was v5.
 
         1  truncated
            The write never finished or the file was cut: restore the frame from a replica.

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::Reason;
-use crate::format::{Field, HEADER_LEN, MAGIC, MAX_NESTING, MessageField, SCHEMA_VERSION};
+use crate::format::{Field, HEADER_LEN, MAGIC, MAGIC_V2, MAGIC_V4, MAX_NESTING, MessageField};
 
 /// What is wrong with the JSON text of an identity or a message (contract, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +94,8 @@ pub(crate) enum Detail {
     },
     Schema {
         found: u16,
+        /// The one that goes with the magic.
+        expected: u16,
     },
     Reserved {
         found: u32,
@@ -130,7 +132,7 @@ impl Detail {
     pub(super) const fn reason(&self) -> Reason {
         match self {
             Self::HeaderTruncated { .. } | Self::Truncated { .. } => Reason::Truncated,
-            Self::Magic { found: [0xC0, 0xDE, 0x01, 0x02 | 0x04], len: 4 } => Reason::OldVersion,
+            Self::Magic { found: MAGIC_V2 | MAGIC_V4, len: 4 } => Reason::OldVersion,
             Self::Magic { .. } => Reason::BadMagic,
             Self::Schema { .. } => Reason::SchemaVersion,
             Self::Reserved { .. } => Reason::ReservedNotZero,
@@ -169,7 +171,7 @@ impl fmt::Display for Found<'_> {
                 f.write_str("magic ")?;
                 Hex(found.get(..len.into()).unwrap_or(&found)).fmt(f)
             }
-            Detail::Schema { found } => write!(f, "schema {found}"),
+            Detail::Schema { found, .. } => write!(f, "schema {found}"),
             Detail::Reserved { found } => write!(f, "reserved {found:#010x}"),
             Detail::IdentityDoesNotFit { identity_len, have, .. } => {
                 write!(f, "identity_len {identity_len} in {}", Bytes(have.into()))
@@ -193,7 +195,7 @@ impl fmt::Display for Expected<'_> {
         match *self.0 {
             Detail::HeaderTruncated { .. } => write!(f, "a header of {HEADER_LEN} bytes"),
             Detail::Magic { .. } => Hex(&MAGIC).fmt(f),
-            Detail::Schema { .. } => write!(f, "{SCHEMA_VERSION}"),
+            Detail::Schema { expected, .. } => write!(f, "{expected}"),
             Detail::Reserved { .. } => f.write_str("0"),
             Detail::IdentityDoesNotFit { frame_at_least, .. } => {
                 write!(f, "at least {} for it", Bytes(frame_at_least.into()))

@@ -6,6 +6,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::error::{Detail, Error};
 use crate::format::{HEADER_LEN, MAGIC, OVERHEAD_LEN, SCHEMA_VERSION, TRAILER_LEN};
+#[cfg(all(unix, feature = "migrate"))]
+use crate::format::{MAGIC_V2, MAGIC_V4};
 
 const SCHEMA_OFFSET: u64 = 4;
 const RESERVED_OFFSET: u64 = 6;
@@ -79,10 +81,13 @@ impl FrameHeader {
     /// [`Reason::SchemaVersion`](crate::Reason::SchemaVersion),
     /// [`Reason::ReservedNotZero`](crate::Reason::ReservedNotZero), in this order.
     pub fn check(&self) -> Result<(), Error> {
-        check_magic(&self.magic)?;
-        if self.schema() != SCHEMA_VERSION {
-            return Err(Error::new(SCHEMA_OFFSET, Detail::Schema { found: self.schema() }));
-        }
+        self.check_as(Accepts::Current)
+    }
+
+    /// As [`FrameHeader::check`], for what a reader accepts.
+    pub(crate) fn check_as(&self, accepts: Accepts) -> Result<(), Error> {
+        accepts.check_magic(&self.magic)?;
+        accepts.check_schema(self)?;
         if self.reserved() != 0 {
             return Err(Error::new(RESERVED_OFFSET, Detail::Reserved { found: self.reserved() }));
         }
@@ -90,21 +95,52 @@ impl FrameHeader {
     }
 }
 
-/// Row 2: as many bytes of the magic as there are must be right.
-fn check_magic(start: &[u8]) -> Result<(), Error> {
-    let len = start.len().min(MAGIC.len());
-    if start[..len] == MAGIC[..len] {
-        return Ok(());
+/// Which magics and schemas a reader accepts. All else is the same in every version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accepts {
+    /// Those of v5.
+    Current,
+    /// Those of v5, and those that a migration converts to them (contract, section 7).
+    #[cfg(all(unix, feature = "migrate"))]
+    Convertible,
+}
+
+impl Accepts {
+    /// Each magic, with the schemas that may go with it.
+    const fn versions(self) -> &'static [([u8; 4], &'static [u16])] {
+        match self {
+            Self::Current => &[(MAGIC, &[SCHEMA_VERSION])],
+            #[cfg(all(unix, feature = "migrate"))]
+            Self::Convertible => &[(MAGIC, &[SCHEMA_VERSION, 2, 4]), (MAGIC_V2, &[2]), (MAGIC_V4, &[4])],
+        }
     }
-    let mut found = [0; 4];
-    found[..len].copy_from_slice(&start[..len]);
-    Err(Error::new(0, Detail::Magic { found, len: len as u8 }))
+
+    /// Row 2: as many bytes of the magic as there are must be right.
+    fn check_magic(self, start: &[u8]) -> Result<(), Error> {
+        let len = start.len().min(MAGIC.len());
+        if self.versions().iter().any(|(magic, _)| start[..len] == magic[..len]) {
+            return Ok(());
+        }
+        let mut found = [0; 4];
+        found[..len].copy_from_slice(&start[..len]);
+        Err(Error::new(0, Detail::Magic { found, len: len as u8 }))
+    }
+
+    /// Row 4, after row 2.
+    fn check_schema(self, header: &FrameHeader) -> Result<(), Error> {
+        let schemas = self.versions().iter().find(|(magic, _)| header.magic == *magic).map(|(_, schemas)| *schemas);
+        let schemas = schemas.unwrap_or(&[SCHEMA_VERSION]);
+        if schemas.contains(&header.schema()) {
+            return Ok(());
+        }
+        Err(Error::new(SCHEMA_OFFSET, Detail::Schema { found: header.schema(), expected: schemas[0] }))
+    }
 }
 
 /// The error for a source that ends within its first 14 bytes: rows 1, 2 and 3.
-pub(super) fn header_cut_short(start: &[u8]) -> Error {
+pub(super) fn header_cut_short(start: &[u8], accepts: Accepts) -> Error {
     let have = start.len() as u64;
-    match check_magic(start) {
+    match accepts.check_magic(start) {
         Ok(()) => Error::new(have, Detail::HeaderTruncated { have }),
         Err(error) => error,
     }
@@ -117,9 +153,11 @@ pub(super) fn shortest_frame_len(identity_len: u32) -> u64 {
 
 /// Rows 1-6 for a source of `source_len` bytes by `start`, its first 14, or all if it is shorter.
 #[cfg(feature = "std")]
-pub(super) fn parse_header(start: &[u8], source_len: u64) -> Result<FrameHeader, Error> {
-    let Ok((header, _)) = FrameHeader::read_from_prefix(start) else { return Err(header_cut_short(start)) };
-    header.check()?;
+pub(crate) fn parse_header(start: &[u8], source_len: u64, accepts: Accepts) -> Result<FrameHeader, Error> {
+    let Ok((header, _)) = FrameHeader::read_from_prefix(start) else {
+        return Err(header_cut_short(start, accepts));
+    };
+    header.check_as(accepts)?;
     check_identity_fits(header.identity_len(), source_len)?;
     Ok(header)
 }
@@ -189,16 +227,16 @@ pub(super) struct Body<'a> {
 
 /// Rows 1-6.
 pub(super) fn parse_head(source: &[u8]) -> Result<Head<'_>, Error> {
-    parse_head_of(source, source.len() as u64)
+    parse_head_of(source, source.len() as u64, Accepts::Current)
 }
 
 /// Rows 1-6 for a source of `source_len` bytes by `start`, its first: all of them, or as many as the shortest frame with
 /// this identity has.
-pub(super) fn parse_head_of(start: &[u8], source_len: u64) -> Result<Head<'_>, Error> {
+pub(super) fn parse_head_of(start: &[u8], source_len: u64, accepts: Accepts) -> Result<Head<'_>, Error> {
     let Ok((header, rest)) = FrameHeader::ref_from_prefix(start) else {
-        return Err(header_cut_short(start));
+        return Err(header_cut_short(start, accepts));
     };
-    header.check()?;
+    header.check_as(accepts)?;
     let identity_len = header.identity_len();
     let split = || {
         let (identity, rest) = rest.split_at_checked(usize::try_from(identity_len).ok()?)?;

@@ -25,7 +25,11 @@ mod view;
 mod writer;
 
 pub use self::encode::{EncodeError, canonicalize, encode, encoded_len};
+#[cfg(all(unix, feature = "scrub"))]
+pub(crate) use self::layout::Accepts;
 pub use self::layout::FrameHeader;
+#[cfg(all(unix, feature = "migrate"))]
+pub(crate) use self::layout::parse_header;
 #[cfg(all(unix, feature = "scrub"))]
 pub(crate) use self::opening::{Opening, open_start};
 pub use self::owned::OwnedFrame;

@@ -1,6 +1,6 @@
 //! The start of a frame in the first bytes of a file that may be longer than what was read of it.
 
-use super::layout::{self, FrameHeader};
+use super::layout::{self, Accepts, FrameHeader};
 use super::pieces::Remainder;
 use crate::error::Error;
 use crate::format::{HEADER_LEN, TRAILER_LEN};
@@ -10,6 +10,7 @@ use crate::format::{HEADER_LEN, TRAILER_LEN};
 pub(crate) enum Opening<'a> {
     /// Rows 1-6 hold, and row 9 as far as the source's length tells.
     Open {
+        header: FrameHeader,
         /// The identity's JSON, unchecked.
         identity: &'a [u8],
         /// Nothing of which has been taken.
@@ -23,12 +24,18 @@ pub(crate) enum Opening<'a> {
 
 /// Reads a frame's start, with the checks of a stream whose length is known (`source_len`) and whose identities are
 /// capped. `start` is the whole source, or some of it when `whole` is not set.
-pub(crate) fn open_start(start: &[u8], whole: bool, source_len: Option<u64>, cap: u32) -> Result<Opening<'_>, Error> {
+pub(crate) fn open_start(
+    start: &[u8],
+    whole: bool,
+    source_len: Option<u64>,
+    cap: u32,
+    accepts: Accepts,
+) -> Result<Opening<'_>, Error> {
     let Some((header, rest)) = start.split_first_chunk::<HEADER_LEN>() else {
-        return if whole { Err(layout::header_cut_short(start)) } else { Ok(Opening::NeedsMore) };
+        return if whole { Err(layout::header_cut_short(start, accepts)) } else { Ok(Opening::NeedsMore) };
     };
     let header = FrameHeader::from_bytes(*header);
-    header.check()?;
+    header.check_as(accepts)?;
     let identity_len = header.identity_len();
     let have = if whole { Some(start.len() as u64) } else { source_len };
     if let Some(have) = have {
@@ -43,5 +50,5 @@ pub(crate) fn open_start(start: &[u8], whole: bool, source_len: Option<u64>, cap
     };
     let Some((identity, payload_len, rest)) = split() else { return Ok(Opening::NeedsMore) };
     let remainder = Remainder::new(identity_len, payload_len);
-    Ok(Opening::Open { identity, remainder, rest })
+    Ok(Opening::Open { header, identity, remainder, rest })
 }

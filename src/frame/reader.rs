@@ -6,7 +6,7 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 
-use super::layout::{self, FrameHeader};
+use super::layout::{self, Accepts, FrameHeader};
 use super::pieces::Remainder;
 use super::verified::{Findings, Verifier};
 use super::view::parse_identity;
@@ -81,6 +81,7 @@ pub struct FrameReader {
     max_identity_len: u32,
     source_len: Option<u64>,
     leave_rest: bool,
+    accepts: Accepts,
 }
 
 impl FrameReader {
@@ -93,7 +94,12 @@ impl FrameReader {
 
     /// A reader with the default cap, for sources of unknown length that hold exactly one frame.
     pub const fn new() -> Self {
-        Self { max_identity_len: Self::DEFAULT_MAX_IDENTITY_LEN, source_len: None, leave_rest: false }
+        Self {
+            max_identity_len: Self::DEFAULT_MAX_IDENTITY_LEN,
+            source_len: None,
+            leave_rest: false,
+            accepts: Accepts::Current,
+        }
     }
 
     /// The longest identity JSON to accept, in bytes. A longer one is
@@ -117,6 +123,13 @@ impl FrameReader {
     /// [`FrameReader::open_next`].
     pub const fn leave_rest(mut self, leave: bool) -> Self {
         self.leave_rest = leave;
+        self
+    }
+
+    /// Which versions to read.
+    #[cfg(all(unix, feature = "scrub"))]
+    pub(crate) const fn accepts(mut self, accepts: Accepts) -> Self {
+        self.accepts = accepts;
         self
     }
 
@@ -176,9 +189,9 @@ impl FrameReader {
 
     /// Goes on after `start`, all that came of the header.
     fn open_after_header<R: Read>(&self, start: &[u8], mut source: R) -> Result<FrameStream<R>, ReadError> {
-        let Ok(start) = start.try_into() else { return Err(layout::header_cut_short(start).into()) };
+        let Ok(start) = start.try_into() else { return Err(layout::header_cut_short(start, self.accepts).into()) };
         let header = FrameHeader::from_bytes(start);
-        header.check()?;
+        header.check_as(self.accepts)?;
         let identity_len = header.identity_len();
         if let Some(source_len) = self.source_len {
             layout::check_identity_fits(identity_len, source_len)?;

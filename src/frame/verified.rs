@@ -2,8 +2,9 @@
 
 use core::fmt;
 
+use super::Frame;
+use super::layout::{self, Accepts};
 use super::view::parse_identity;
-use super::{Frame, layout};
 use crate::digest::{Digest, sha256};
 use crate::error::Error;
 use crate::identity::{IdentityView, PayloadHash};
@@ -61,7 +62,11 @@ pub(crate) struct UnverifiedFrame<'a> {
 
 impl<'a> UnverifiedFrame<'a> {
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
-        let head = layout::parse_head(bytes)?;
+        Self::parse_as(bytes, Accepts::Current)
+    }
+
+    pub(crate) fn parse_as(bytes: &'a [u8], accepts: Accepts) -> Result<Self, Error> {
+        let head = layout::parse_head_of(bytes, bytes.len() as u64, accepts)?;
         let identity = parse_identity(head.identity)?;
         let body = head.parse_body()?;
         head.check_nothing_follows(&body)?;

@@ -48,6 +48,7 @@ pub(super) fn verify<O: Observer + ?Sized>(
             entry,
             follow_links: surroundings.follow_links,
             verdict,
+            header: None,
             claims,
             stamp: Some(stamp),
             offset: Some(start),

@@ -9,7 +9,9 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::FileType;
+#[cfg(all(unix, feature = "migrate"))]
+use rustix::fs::Timespec;
+use rustix::fs::{FileType, Stat};
 
 use super::buffers::BUFFER_LEN;
 use super::platform::{self, Cached, advice};
@@ -25,9 +27,12 @@ pub(super) enum Opened {
 }
 
 /// A file that is being read.
-pub(super) struct FrameFile {
+pub(crate) struct FrameFile {
     fd: OwnedFd,
     stamp: FileStamp,
+    /// When it was last read before.
+    #[cfg(all(unix, feature = "migrate"))]
+    accessed: Timespec,
     road: Road,
     /// Nothing is read ahead of what is asked for.
     no_readahead: bool,
@@ -45,6 +50,13 @@ enum Road {
     Cached,
     /// As the file system likes: it does not tell what is cached.
     Plain,
+}
+
+#[cfg(all(unix, feature = "migrate"))]
+impl AsFd for FrameFile {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
 }
 
 /// What a read gave.
@@ -80,11 +92,56 @@ impl FrameFile {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, advice));
             }
         }
-        let stamp = FileStamp::new(&stat);
-        Ok(Opened::File(Self { fd, stamp, road, no_readahead: false, uncached_from: None, uncached_run: 0..0 }))
+        Ok(Opened::File(Self::new(fd, &stat, road)))
     }
 
-    pub(super) fn stamp(&self) -> FileStamp {
+    #[allow(clippy::unnecessary_cast, reason = "these types differ between systems")]
+    fn new(fd: OwnedFd, stat: &Stat, road: Road) -> Self {
+        Self {
+            fd,
+            stamp: FileStamp::new(stat),
+            #[cfg(all(unix, feature = "migrate"))]
+            accessed: Timespec { tv_sec: stat.st_atime as _, tv_nsec: stat.st_atime_nsec as _ },
+            road,
+            no_readahead: false,
+            uncached_from: None,
+            uncached_run: 0..0,
+        }
+    }
+
+    /// A file that was opened elsewhere, to be read through the page cache.
+    #[cfg(all(unix, feature = "migrate"))]
+    pub(crate) fn of(fd: OwnedFd) -> io::Result<Self> {
+        let stat = platform::look_at_open(&fd)?;
+        Ok(Self::new(fd, &stat, Road::Cached))
+    }
+
+    /// The open file, at its start, to be read from one end to the other; and when it was last read
+    /// before.
+    #[cfg(all(unix, feature = "migrate"))]
+    pub(crate) fn into_file(self) -> (std::fs::File, Timespec) {
+        if self.no_readahead {
+            advice::as_usual(self.fd.as_fd());
+        }
+        (self.fd.into(), self.accessed)
+    }
+
+    /// The first bytes, as many as there are and fit.
+    #[cfg(all(unix, feature = "migrate"))]
+    pub(crate) fn start<'b>(&mut self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.read(&mut buffer[filled..], filled as u64, true)? {
+                Piece::Read(0) => break,
+                Piece::Read(got) => filled += got,
+                Piece::OnItsWay => {}
+            }
+        }
+        self.let_go(filled as u64, true);
+        Ok(&buffer[..filled])
+    }
+
+    pub(crate) fn stamp(&self) -> FileStamp {
         self.stamp
     }
 

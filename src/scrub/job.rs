@@ -14,7 +14,7 @@ use super::window::{State, Window};
 use crate::digest::{Digest, ManyHasher};
 use crate::error::Error;
 use crate::format::HEADER_LEN;
-use crate::frame::{FrameReader, Opening, ReadError, Remainder, open_start, parse_identity};
+use crate::frame::{FrameHeader, FrameReader, Opening, ReadError, Remainder, open_start, parse_identity};
 use crate::identity::IdentityView;
 
 pub(super) struct Job {
@@ -31,6 +31,7 @@ pub(super) struct Job {
 
 /// What is known of a frame once its start was read.
 struct FrameInFlight {
+    header: FrameHeader,
     identity: IdentityPlace,
     remainder: Remainder,
 }
@@ -111,8 +112,8 @@ impl Job {
     ) -> Result<usize, Decided> {
         let cap = surroundings.max_identity_len;
         let known_len = self.file.known_len();
-        let opening = open_start(piece, self.window.is_at_end(), known_len, cap)?;
-        let Opening::Open { identity, remainder, rest } = opening else {
+        let opening = open_start(piece, self.window.is_at_end(), known_len, cap, surroundings.terms.accepts)?;
+        let Opening::Open { header, identity, remainder, rest } = opening else {
             // Longer than a buffer: such identities are rare enough to be read alone.
             return Err(self.read_alone(piece, surroundings));
         };
@@ -126,24 +127,26 @@ impl Job {
             if let Some(len) = known_len
                 && let Err(error) = remainder.check_source_len(len)
             {
-                self.frame = Some(FrameInFlight { identity, remainder });
+                self.frame = Some(FrameInFlight { header, identity, remainder });
                 return Err(error.into());
             }
             identity
         };
-        self.frame = Some(FrameInFlight { identity, remainder });
+        self.frame = Some(FrameInFlight { header, identity, remainder });
         Ok(start)
     }
 
     /// Reads a frame to its end as a stream, after its first piece.
     fn read_alone<O: Observer + ?Sized>(&mut self, piece: &[u8], surroundings: &Surroundings<'_, O>) -> Decided {
-        let reader = FrameReader::new().max_identity_len(surroundings.max_identity_len);
+        let reader =
+            FrameReader::new().max_identity_len(surroundings.max_identity_len).accepts(surroundings.terms.accepts);
         let reader = self.file.known_len().map_or(reader, |len| reader.source_len(len));
         let mut rest = Alone::new(&mut self.file, self.window.end(), surroundings);
         let read = |source| {
             let stream = reader.open(source)?;
             let remainder = Remainder::new(stream.header().identity_len(), stream.payload_len());
-            let frame = FrameInFlight { identity: IdentityPlace::Kept(stream.identity_bytes().to_vec()), remainder };
+            let identity = IdentityPlace::Kept(stream.identity_bytes().to_vec());
+            let frame = FrameInFlight { header: *stream.header(), identity, remainder };
             Ok((frame, stream.verify()))
         };
         let result = read(piece.chain(&mut rest));
@@ -224,6 +227,7 @@ impl Job {
             entry: &self.entry,
             follow_links: surroundings.follow_links,
             verdict,
+            header: self.frame.as_ref().map(|frame| frame.header),
             claims,
             stamp: Some(self.file.stamp()),
             offset: None,

@@ -19,8 +19,8 @@
 //!
 //! Layers, downward: `scrubber` (options and threads), `worker` (rounds: fill, hash, settle), `job` (one file in flight),
 //! `concatenated` and `alone` (files that pass as a stream), `window` (which part of a file is in a buffer), `surroundings`
-//! (what all files share), `queue` (which file next), `file` (reads and the page cache), `tree` (directories), `platform`
-//! (system calls).
+//! (what all files share), `terms` (what a migration asks beside), `queue` (which file next), `file` (reads and the page
+//! cache), `tree` (directories), `platform` (system calls).
 
 mod alone;
 mod buffers;
@@ -36,6 +36,7 @@ mod queue;
 mod report;
 mod scrubber;
 mod surroundings;
+mod terms;
 mod tree;
 mod window;
 mod worker;
@@ -45,3 +46,10 @@ pub use self::portion::{PortionError, Sample, Subset};
 pub use self::report::{FileReport, FileVerdict, FrameClaims, PassedOver, ScrubSummary, Survey};
 pub use self::scrubber::Scrubber;
 pub use self::tree::{FileStamp, FoundFile, key_of};
+#[cfg(all(unix, feature = "migrate"))]
+pub(crate) use self::{
+    file::FrameFile,
+    platform::is_out_of_files,
+    terms::{Preparation, Prepared, Terms, is_frame},
+    tree::{Directory, Entry, is_temporary},
+};

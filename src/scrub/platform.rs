@@ -163,7 +163,7 @@ pub(super) fn leads_nowhere(error: &io::Error) -> bool {
 }
 
 /// Whether nothing can be opened before something is closed.
-pub(super) fn is_out_of_files(error: &io::Error) -> bool {
+pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
     let limits = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(rustix::io::Errno::raw_os_error);
     error.raw_os_error().is_some_and(|error| limits.contains(&error))
 }

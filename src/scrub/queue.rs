@@ -34,7 +34,7 @@ pub(super) struct Queue<I, L> {
     /// How many threads wait for work.
     hungry: AtomicUsize,
     open_files: OpenFiles,
-    every_file: bool,
+    takes: fn(&[u8]) -> bool,
     follow_links: bool,
 }
 
@@ -93,7 +93,7 @@ impl<L> Supplies<L> {
 }
 
 impl<I: Iterator<Item = PathBuf>, L> Queue<I, L> {
-    pub(super) fn new(paths: I, workers: usize, every_file: bool, follow_links: bool) -> Self {
+    pub(super) fn new(paths: I, workers: usize, takes: fn(&[u8]) -> bool, follow_links: bool) -> Self {
         let shared = Shared {
             workers,
             paths_are_done: false,
@@ -110,7 +110,7 @@ impl<I: Iterator<Item = PathBuf>, L> Queue<I, L> {
             changed: Condvar::new(),
             hungry: AtomicUsize::new(0),
             open_files: OpenFiles::default(),
-            every_file,
+            takes,
             follow_links,
         }
     }
@@ -329,6 +329,6 @@ impl<I: Iterator<Item = PathBuf>, L> Queue<I, L> {
             },
             kind => kind,
         };
-        Kind::of(name.to_bytes(), kind, self.every_file)
+        Kind::of(name.to_bytes(), kind, self.takes)
     }
 }

@@ -7,7 +7,7 @@ use super::platform::leads_nowhere;
 use super::tree::{Entry, FileStamp, FoundFile};
 use crate::digest::Digest;
 use crate::error::Error;
-use crate::frame::{Findings, Verifier};
+use crate::frame::{Findings, FrameHeader, Verifier};
 use crate::identity::IdentityView;
 
 /// What was found of one file.
@@ -43,6 +43,8 @@ pub struct FileReport<'a> {
     pub(super) entry: &'a Entry,
     pub(super) follow_links: bool,
     pub(super) verdict: FileVerdict<'a>,
+    #[cfg_attr(not(all(unix, feature = "migrate")), expect(dead_code, reason = "a scrub takes one version"))]
+    pub(super) header: Option<FrameHeader>,
     pub(super) claims: Option<FrameClaims<'a>>,
     pub(super) stamp: Option<FileStamp>,
     pub(super) offset: Option<u64>,
@@ -70,6 +72,12 @@ impl<'a> FileReport<'a> {
     /// sound, and the identity not even then: the format has no checksum for it.
     pub const fn claims(&self) -> Option<FrameClaims<'a>> {
         self.claims
+    }
+
+    /// The frame's header, where rows 1-6 of the contract hold.
+    #[cfg(all(unix, feature = "migrate"))]
+    pub(crate) const fn header(&self) -> Option<FrameHeader> {
+        self.header
     }
 
     /// Length and time of the file as it was opened; `None` when it was not.

@@ -12,6 +12,7 @@ use super::platform::{KNOWS_DIRECT, NameBuffer};
 use super::queue::Queue;
 use super::report::{ScrubSummary, Survey};
 use super::surroundings::Surroundings;
+use super::terms::Terms;
 use super::tree::FoundFile;
 use super::worker::{Counts, Worker};
 use crate::digest::Kernel;
@@ -137,8 +138,18 @@ impl Scrubber {
         P::IntoIter: Send,
         O: Observer + ?Sized,
     {
+        self.run_on(&Terms::of_scrub(self.every_file), paths, observer)
+    }
+
+    /// As [`Scrubber::run`], on these terms.
+    pub(crate) fn run_on<P, O>(&self, terms: &Terms<'_>, paths: P, observer: &O) -> ScrubSummary
+    where
+        P: IntoIterator<Item = PathBuf>,
+        P::IntoIter: Send,
+        O: Observer + ?Sized,
+    {
         let threads = self.thread_count();
-        let queue = Queue::new(paths.into_iter().fuse(), threads, self.every_file, self.follow_links);
+        let queue = Queue::new(paths.into_iter().fuse(), threads, terms.takes, self.follow_links);
         let pace = Pace::new(self.bytes_per_second);
         let over = AtomicBool::new(false);
         let work = || {
@@ -147,6 +158,7 @@ impl Scrubber {
                 pace: &pace,
                 over: &over,
                 max_identity_len: self.max_identity_len,
+                terms,
                 follow_links: self.follow_links,
             };
             let (kernel, direct, concatenated) = (self.kernel, self.direct, self.concatenated);
@@ -185,7 +197,16 @@ impl Scrubber {
         P: IntoIterator<Item = PathBuf>,
         O: Observer + ?Sized,
     {
-        let queue = Queue::<_, Infallible>::new(paths.into_iter().fuse(), 1, self.every_file, self.follow_links);
+        self.survey_of(Terms::of_scrub(self.every_file).takes, paths, observer)
+    }
+
+    /// As [`Scrubber::survey`], of files with these names.
+    pub(crate) fn survey_of<P, O>(&self, takes: fn(&[u8]) -> bool, paths: P, observer: &O) -> Survey
+    where
+        P: IntoIterator<Item = PathBuf>,
+        O: Observer + ?Sized,
+    {
+        let queue = Queue::<_, Infallible>::new(paths.into_iter().fuse(), 1, takes, self.follow_links);
         let mut names = NameBuffer::new();
         let mut survey = Survey::default();
         loop {

@@ -14,7 +14,7 @@ use super::platform::{self, Base};
 use crate::digest::Digest;
 
 /// An open directory.
-pub(super) struct Directory {
+pub(crate) struct Directory {
     fd: OwnedFd,
     path: PathBuf,
     was_asked_for: bool,
@@ -42,7 +42,7 @@ impl Directory {
 }
 
 /// A name in a directory, or a path that was asked for by itself.
-pub(super) struct Entry {
+pub(crate) struct Entry {
     directory: Option<Arc<Directory>>,
     name: CString,
     was_asked_for: bool,
@@ -75,7 +75,7 @@ impl Entry {
         })
     }
 
-    pub(super) fn was_asked_for(&self) -> bool {
+    pub(crate) fn was_asked_for(&self) -> bool {
         self.was_asked_for
     }
 
@@ -88,16 +88,29 @@ impl Entry {
         self.directory.as_ref().map(|directory| directory.fd().as_fd())
     }
 
-    pub(super) fn name(&self) -> &std::ffi::CStr {
+    /// The directory that it was found in.
+    #[cfg(all(unix, feature = "migrate"))]
+    pub(crate) fn directory(&self) -> Option<&Arc<Directory>> {
+        self.directory.as_ref()
+    }
+
+    pub(crate) fn name(&self) -> &std::ffi::CStr {
         &self.name
     }
 
-    pub(super) fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         let name = Path::new(OsStr::from_bytes(self.name.to_bytes()));
         match &self.directory {
             Some(directory) => directory.path().join(name),
             None => name.to_owned(),
         }
+    }
+}
+
+#[cfg(all(unix, feature = "migrate"))]
+impl AsFd for Directory {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 
@@ -142,7 +155,7 @@ pub struct FoundFile<'a> {
 }
 
 impl<'a> FoundFile<'a> {
-    pub(super) fn new(entry: &'a Entry, follow_links: bool) -> Self {
+    pub(crate) fn new(entry: &'a Entry, follow_links: bool) -> Self {
         Self { entry, follow_links }
     }
 
@@ -197,12 +210,12 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// By type and name; `every_file` takes every regular file for a frame.
-    pub(super) fn of(name: &[u8], kind: FileType, every_file: bool) -> Self {
+    /// By type and name; `takes` says which regular files are taken for frames.
+    pub(super) fn of(name: &[u8], kind: FileType, takes: fn(&[u8]) -> bool) -> Self {
         match kind {
             FileType::Directory => Self::Directory,
+            FileType::RegularFile if takes(name) => Self::Frame,
             FileType::RegularFile if is_temporary(name) => Self::TemporaryFile,
-            FileType::RegularFile if every_file || is_named_as_frame(name) => Self::Frame,
             FileType::RegularFile => Self::OtherFile,
             FileType::Symlink => Self::Symlink,
             FileType::Unknown => Self::Unknown,
@@ -212,11 +225,11 @@ impl Kind {
 }
 
 /// Temporary files of a write that goes on or was killed.
-fn is_temporary(name: &[u8]) -> bool {
+pub(crate) fn is_temporary(name: &[u8]) -> bool {
     name.starts_with(b".") && name.ends_with(b".tmp")
 }
 
-fn is_named_as_frame(name: &[u8]) -> bool {
+pub(super) fn is_named_as_frame(name: &[u8]) -> bool {
     // A name that is nothing but `.blob` has no extension.
     [&b".blob"[..], b".frame"].iter().any(|extension| name.len() > extension.len() && name.ends_with(extension))
 }

@@ -56,8 +56,7 @@ impl Window {
                 Piece::OnItsWay => return Ok(State::Waiting),
                 Piece::Read(got) => {
                     self.filled += got;
-                    surroundings.observer.read(got as u64);
-                    surroundings.pace.spend(got, || surroundings.stops());
+                    surroundings.passed(got);
                     self.at_end = got == 0 || file.ends_at(self.end(), got, wanted);
                 }
             }

@@ -16,6 +16,7 @@ use super::platform::{self, NameBuffer};
 use super::queue::{Queue, Supplies};
 use super::report::{FileReport, FileVerdict};
 use super::surroundings::Surroundings;
+use super::terms::Prepared;
 use super::tree::{Entry, FoundFile};
 use super::window::State;
 use crate::digest::{Kernel, ManyHasher};
@@ -163,6 +164,10 @@ impl<I: Iterator<Item = PathBuf>, O: Observer + ?Sized> Worker<'_, I, O> {
 
     /// Opens a file that the observer selects; a directory goes to the queue, and what cannot be opened yet back there.
     fn open(&mut self, mut entry: Entry, out_of_files: &mut bool) -> Option<Job> {
+        if *out_of_files {
+            self.queue.take_back(entry);
+            return None;
+        }
         let follow_links = self.surroundings.follow_links;
         // What may be a directory is opened first: the observer selects files.
         let observer = self.surroundings.observer;
@@ -188,7 +193,16 @@ impl<I: Iterator<Item = PathBuf>, O: Observer + ?Sized> Worker<'_, I, O> {
                 self.counts.unfinished |= stopped;
                 return None;
             }
-            Ok(Opened::File(file)) => return Some(Job::new(entry, file, in_flight)),
+            Ok(Opened::File(file)) => match self.prepare(&entry, file) {
+                Ok(Prepared::Verify(file)) => return Some(Job::new(entry, file, in_flight)),
+                Ok(Prepared::Settled) => Ok(()),
+                Ok(Prepared::NotYet) => {
+                    *out_of_files = true;
+                    self.queue.take_back(entry);
+                    return None;
+                }
+                Err(error) => Err(error),
+            },
             Ok(Opened::Directory(fd)) => self.queue.add_directory(fd, &entry),
             Err(error) => Err(error),
         };
@@ -203,6 +217,14 @@ impl<I: Iterator<Item = PathBuf>, O: Observer + ?Sized> Worker<'_, I, O> {
         None
     }
 
+    fn prepare(&self, entry: &Entry, file: FrameFile) -> io::Result<Prepared> {
+        let passed = |bytes| {
+            self.surroundings.pace.spend(bytes as usize, || self.stops());
+            !self.stops()
+        };
+        self.surroundings.terms.preparation.prepare(entry, file, &passed)
+    }
+
     /// Tells of what could not be opened.
     fn not_opened(&self, entry: &Entry, error: &io::Error) {
         // Removed since it was listed, or replaced by something of another kind.
@@ -211,6 +233,7 @@ impl<I: Iterator<Item = PathBuf>, O: Observer + ?Sized> Worker<'_, I, O> {
             entry,
             follow_links: self.surroundings.follow_links,
             verdict: if vanished { FileVerdict::Vanished } else { FileVerdict::Unreadable(error) },
+            header: None,
             claims: None,
             stamp: None,
             offset: None,

@@ -213,9 +213,8 @@ fn many_tombstones_come_and_go() {
     }
     let mut active: Vec<_> = table.active().iter().collect();
     active.sort();
-    let mut expected: Vec<_> = (10 * EACH..12 * EACH)
-        .map(|number| (hash(number), until((1000 + 10 * (number / EACH) + 15) as f64)))
-        .collect();
+    let mut expected: Vec<_> =
+        (10 * EACH..12 * EACH).map(|number| (hash(number), until((1000 + 10 * (number / EACH) + 15) as f64))).collect();
     expected.sort();
     assert_eq!(active, expected);
 }

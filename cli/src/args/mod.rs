@@ -1,5 +1,6 @@
 //! What can be asked for on the command line.
 
+mod migrate;
 pub(crate) mod snapshot;
 mod verify;
 
@@ -10,6 +11,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use membrane_codec::{CompatFingerprint, FrameReader};
 
+pub(crate) use self::migrate::{MigrateArgs, MigrateCommand, MigrateEnvelopesArgs, MigrateFramesArgs};
 pub(crate) use self::snapshot::SnapshotCommand;
 pub(crate) use self::verify::{Checks, Reports, VerifyArgs};
 
@@ -52,6 +54,8 @@ pub(crate) enum Command {
     /// Show and check the snapshots of cluster state that nodes restore from
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
+    /// Convert what older versions wrote to v5
+    Migrate(MigrateArgs),
 }
 
 #[derive(Debug, Args)]

@@ -142,7 +142,7 @@ pub(crate) struct Load {
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     /// Read at most so many bytes per second, such as 200M (M is a million, Mi 1048576)
-    #[arg(long, value_name = "BYTES", value_parser = rate)]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) limit_rate: Option<NonZeroU64>,
     /// Read past the page cache (O_DIRECT). Without this, the cache is used and left as it was
     #[arg(long)]
@@ -197,7 +197,7 @@ fn at_midnight(date: &str) -> Result<SystemTime, humantime::TimestampError> {
     humantime::parse_rfc3339(&format!("{date}T00:00:00Z"))
 }
 
-fn rate(text: &str) -> Result<NonZeroU64, String> {
+pub(super) fn bytes(text: &str) -> Result<NonZeroU64, String> {
     let bytes: ByteSize = text.parse().map_err(|_| "expected a number of bytes, such as 200M or 1.5Gi")?;
     NonZeroU64::new(bytes.as_u64()).ok_or_else(|| "expected more than 0".into())
 }

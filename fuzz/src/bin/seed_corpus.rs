@@ -51,6 +51,15 @@ fn main() -> io::Result<()> {
         corpora.add("message", body.replace(": ", ":").replace(", ", ",").as_bytes())?;
         corpora.add("message", body.replacen("\"public\"", "\"p\\u00fcblic\"", 1).as_bytes())?;
     }
+    for case in cases(&fixtures.join("vectors/migrations.json"))? {
+        if let Some(frame) = case["before_hex"].as_str().and_then(bytes_of_hex) {
+            corpora.add("migrate_frame", &frame)?;
+        }
+        if case["before"].is_object() {
+            corpora.add("migrate_envelope", case["before"].to_string().as_bytes())?;
+            corpora.add("migrate_envelope", format!("{:#}", case["before"]).as_bytes())?;
+        }
+    }
     for directory in ["frames", "damaged", "attacks", "odd"] {
         for file in files_below(&fixtures.join(directory))? {
             corpora.add_frame(&fs::read(file)?)?;
@@ -84,6 +93,7 @@ struct Corpora {
 impl Corpora {
     fn add_frame(&mut self, frame: &[u8]) -> io::Result<()> {
         self.add("parse_canonical", frame)?;
+        self.add("migrate_frame", frame)?;
         // structured_frame draws its frames from a sketch: to it, a frame would be noise.
         // stream_vs_slice takes eight bytes before the frame, which say how it arrives; any will do.
         let seed = Sha256::digest(frame);

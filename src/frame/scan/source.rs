@@ -9,6 +9,7 @@ use super::{Course, Ground, MagicFinder, Passed, Refusal, ScanEvent, Then, leadi
 use crate::digest::Digest;
 use crate::error::Error;
 use crate::format::{HEADER_LEN, MAGIC, OVERHEAD_LEN};
+use crate::frame::layout::Accepts;
 use crate::frame::view::parse_identity;
 use crate::frame::{FrameReader, ReadError, VerifiedFrame, layout, parse_canonical};
 use crate::identity::PayloadIdentity;
@@ -262,7 +263,7 @@ impl<R: Read + Seek> Ground for Source<R> {
     fn claim(&mut self, at: u64) -> Result<(u64, u64), Refusal> {
         let (left, cap) = (self.window.source_len() - at, self.max_identity_len);
         let start = self.bring(at, HEADER_LEN)?;
-        let header = layout::parse_header(start, left).map_err(Refusal::Damaged)?;
+        let header = layout::parse_header(start, left, Accepts::Current).map_err(Refusal::Damaged)?;
         layout::check_identity_cap(header.identity_len(), cap).map_err(Refusal::Damaged)?;
         // At most what the source has, and the cap: what does not fit usize could not be read either.
         let head_len = usize::try_from(layout::shortest_frame_len(header.identity_len())).unwrap_or(usize::MAX);
@@ -283,7 +284,7 @@ impl<R: Read + Seek> Ground for Source<R> {
 
 /// Rows 1-9 for a source of `source_len` bytes that starts with `start`: the length of its frame.
 fn claimed_len(start: &[u8], source_len: u64) -> Result<u64, Error> {
-    let head = layout::parse_head_of(start, source_len)?;
+    let head = layout::parse_head_of(start, source_len, Accepts::Current)?;
     parse_identity(head.identity)?;
     head.frame_len()
 }

@@ -91,14 +91,14 @@ fn print(totals: &Totals, end: &End, verbose: bool, out: &mut String) -> std::fm
 pub(crate) fn nothing_to_verify(totals: &Totals) -> Option<String> {
     let found = totals.frames + totals.verified_before.unwrap_or(0) + totals.not_selected + totals.vanished;
     (found == 0 && !totals.interrupted).then(|| {
-        let passed = passed_over(totals).map_or(String::new(), |passed| format!("; {passed}"));
+        let passed = totals.passed_over.note().map_or(String::new(), |passed| format!("; {passed}"));
         format!("nothing to verify: directories are searched for *.blob and *.frame, with --all for every file{passed}")
     })
 }
 
 /// What else should be known of a run, a line each.
 pub(crate) fn notes(totals: &Totals) -> Vec<String> {
-    let mut notes: Vec<_> = passed_over(totals).into_iter().collect();
+    let mut notes: Vec<_> = totals.passed_over.note().into_iter().collect();
     if let Some(before) = totals.verified_before {
         notes.push(format!("verified before: {}", count(before, "file")));
     }
@@ -116,18 +116,4 @@ pub(crate) fn notes(totals: &Totals) -> Vec<String> {
             .push(format!("read through the page cache, --direct being refused: {}", count(totals.not_direct, "file")));
     }
     notes
-}
-
-fn passed_over(totals: &Totals) -> Option<String> {
-    let list = |things: &[(u64, &str)]| -> Vec<String> {
-        things.iter().filter(|(number, _)| *number > 0).map(|(number, thing)| count(*number, thing)).collect()
-    };
-    let passed = &totals.passed_over;
-    let passed = list(&[
-        (passed.other_files, "other file"),
-        (passed.temporary_files, "temporary file"),
-        (passed.symlinks, "symbolic link"),
-        (passed.special_files, "special file"),
-    ]);
-    (!passed.is_empty()).then(|| format!("passed over: {}", passed.join(", ")))
 }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use membrane_codec::{ErrorClass, Reason, scrub};
+use membrane_codec::{ErrorClass, Reason};
 use serde::Serialize;
 
 use super::{End, Quarantined, Report, Verdict};
+use crate::json::{is_false, is_zero};
 use crate::outcome::Outcome;
+use crate::passed_over::PassedOver;
 
 /// The numbers of a summary, as `--json` gives them.
 #[derive(Clone, Default, Serialize)]
@@ -58,36 +60,6 @@ pub(crate) struct Totals {
     pub(crate) reasons: BTreeMap<Reason, u64>,
     #[serde(skip)]
     pub(crate) finding_codes: BTreeMap<&'static str, u64>,
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-fn is_false(flag: &bool) -> bool {
-    !flag
-}
-
-/// What directories held beside frames.
-#[derive(Clone, Copy, Default, PartialEq, Serialize)]
-pub(crate) struct PassedOver {
-    pub(crate) other_files: u64,
-    pub(crate) temporary_files: u64,
-    pub(crate) symlinks: u64,
-    pub(crate) special_files: u64,
-}
-
-impl PassedOver {
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-impl From<scrub::PassedOver> for PassedOver {
-    fn from(passed: scrub::PassedOver) -> Self {
-        let scrub::PassedOver { other_files, temporary_files, symlinks, special_files, .. } = passed;
-        Self { other_files, temporary_files, symlinks, special_files }
-    }
 }
 
 impl Totals {

@@ -1,0 +1,404 @@
+//! `migrate frames`: old frames become v5, whole or not at all, whatever happens.
+
+#![cfg(unix)]
+
+mod support;
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::json;
+use support::{
+    Running, SmallDisk, age, directory, fixtures, frame_of, json_lines, names_in, program, run, set_mode,
+    small_payloads, vectors, write_store,
+};
+
+/// The same frame as v4 wrote it.
+fn v4_of(payload: &[u8]) -> Vec<u8> {
+    let mut frame = frame_of(payload);
+    frame[..6].copy_from_slice(&[0xC0, 0xDE, 0x01, 0x04, 4, 0]);
+    frame
+}
+
+/// A store of frames in v4; their paths from `directory` on, and what they become.
+fn write_v4_store(directory: &Path, payloads: impl IntoIterator<Item = Vec<u8>>) -> Vec<(String, Vec<u8>)> {
+    let paths = write_store(directory, payloads);
+    let old = |path: String| {
+        let full = directory.join(&path);
+        let current = fs::read(&full).expect("it is there");
+        let mut frame = current.clone();
+        frame[..6].copy_from_slice(&[0xC0, 0xDE, 0x01, 0x04, 4, 0]);
+        fs::write(&full, frame).expect("it can be written");
+        age(&full, Duration::from_secs(3600));
+        (path, current)
+    };
+    paths.into_iter().map(old).collect()
+}
+
+/// How many files are v5 by now; each must be what it was or what it becomes.
+fn count_converted(directory: &Path, store: &[(String, Vec<u8>)]) -> usize {
+    let is_converted = |(path, current): &&(String, Vec<u8>)| {
+        let now = fs::read(directory.join(path)).expect("it is there");
+        assert!(now[6..] == current[6..], "{path}");
+        assert!(now[..6] == current[..6] || now[..6] == [0xC0, 0xDE, 0x01, 0x04, 4, 0], "{path}");
+        now[..6] == current[..6]
+    };
+    store.iter().filter(is_converted).count()
+}
+
+fn files_below(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("it can be read").path();
+        match path.is_dir() {
+            true => found.extend(files_below(&path)),
+            false => found.push(path.file_name().expect("a name").to_string_lossy().into_owned()),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn published_cases() {
+    let directory = directory();
+    let cases: Vec<_> =
+        vectors("migrations.json").into_iter().filter(|case| case.get("before_hex").is_some()).collect();
+    let bytes =
+        |hex: &serde_json::Value| base16ct::mixed::decode_vec(hex.as_str().expect("text")).expect("hexadecimal");
+    let path =
+        |case: &serde_json::Value| directory.path().join(format!("{}.blob", case["name"].as_str().expect("a name")));
+    cases.iter().for_each(|case| fs::write(path(case), bytes(&case["before_hex"])).expect("it can be written"));
+
+    let dry = run(&["migrate", "frames", ".", "--json"], directory.path());
+    cases.iter().for_each(|case| assert_eq!(fs::read(path(case)).expect("it is there"), bytes(&case["before_hex"])));
+    let wet = run(&["migrate", "frames", ".", "--json", "--write"], directory.path());
+    let ((dry_lines, dry_summary), (lines, summary)) = (json_lines(&dry.stdout), json_lines(&wet.stdout));
+    assert_eq!((dry.status, wet.status, dry.stderr, wet.stderr), (Some(1), Some(1), String::new(), String::new()));
+    assert_eq!((lines.len(), dry_lines.len()), (39, 39));
+    for case in &cases {
+        let name = case["name"].as_str().expect("a name");
+        let of = |lines: &[serde_json::Value]| {
+            lines.iter().find(|line| line["path"] == format!("./{name}.blob")).expect("one for each").clone()
+        };
+        let (line, dry_line) = (of(&lines), of(&dry_lines));
+        let (expected, after) = match &case["after_hex"] {
+            after if after.is_null() => ("refused", &case["before_hex"]),
+            after if *after == case["before_hex"] => ("current", after),
+            after => ("converted", after),
+        };
+        assert_eq!(line["status"], expected, "{name}");
+        assert_eq!(dry_line["status"], expected.replace("converted", "convertible"), "{name}");
+        assert_eq!(line.get("reason").is_some(), expected == "refused", "{name}");
+        assert_eq!(fs::read(path(case)).expect("it is there"), bytes(after), "{name}");
+    }
+    let counts = |of: &serde_json::Value| {
+        ["files", "current", "convertible", "converted", "refused", "io_error"].map(|key| of[key].clone())
+    };
+    assert_eq!(counts(&dry_summary), [39, 8, 16, 0, 15, 0].map(|number| json!(number)));
+    assert_eq!(counts(&summary), [39, 8, 0, 16, 15, 0].map(|number| json!(number)));
+}
+
+#[test]
+fn for_people() {
+    let directory = directory();
+    let store = write_v4_store(directory.path(), small_payloads(3));
+    fs::write(directory.path().join("store/current.blob"), frame_of(b"current")).expect("it can be written");
+    let mut damaged = v4_of(b"damaged");
+    let last = damaged.len() - 1;
+    damaged[last] ^= 1;
+    fs::write(directory.path().join("store/damaged.frame"), &damaged).expect("it can be written");
+    fs::write(directory.path().join("store/notes.txt"), "no frame").expect("it can be written");
+
+    let without_time = |text: &str| {
+        let (before, rest) = text.split_once(" in ").expect("the time");
+        format!("{before}{}", &rest[rest.find('\n').expect("a line")..])
+    };
+    let advice = "
+        1  trailer_mismatch
+           The payload or its trailer changed after it was written: restore the frame.
+
+passed over: 1 other file
+";
+    let dry = run(&["migrate", "frames", "store"], directory.path());
+    let trailer = |text: &str| {
+        // Which trailer it is does not matter here.
+        let (before, rest) = text.split_once("found trailer ").expect("a trailer");
+        format!("{before}{}", &rest[16..].split_once("expected ").expect("another").1[16..])
+    };
+    let text = trailer(&without_time(&dry.stdout));
+    let expected = format!(
+        "refused          store/damaged.frame\n    trailer_mismatch at byte {}: , the first 8 bytes of the payload's SHA-256\n\n",
+        damaged.len() - 8
+    );
+    assert!(text.starts_with(&expected), "{text}");
+    assert!(text.contains("5 files, "), "{text}");
+    for row in ["        3  ", "v4, to convert\n        1  ", "v5\n        1  ", "refused\n", advice] {
+        assert!(text.contains(row), "{row}: {text}");
+    }
+    assert!(text.ends_with("\nNothing was written; --write converts 3 files.\n"), "{text}");
+    assert_eq!((dry.status, dry.stderr.as_str(), count_converted(directory.path(), &store)), (Some(1), "", 0));
+
+    let wet = run(&["migrate", "frames", "store", "--write"], directory.path());
+    let text = trailer(&without_time(&wet.stdout));
+    assert!(text.contains("v4, converted\n") && text.ends_with(advice), "{text}");
+    assert_eq!((wet.status, count_converted(directory.path(), &store)), (Some(1), 3));
+    assert_eq!(fs::read(directory.path().join("store/damaged.frame")).expect("it is there"), damaged);
+
+    fs::remove_file(directory.path().join("store/damaged.frame")).expect("it is there");
+    let done = run(&["migrate", "frames", "store", "--write"], directory.path());
+    assert_eq!(done.status, Some(0));
+    assert!(without_time(&done.stdout).contains("  v5\n\npassed over: 1 other file\n"), "{}", done.stdout);
+}
+
+/// What `verify` says of old frames, and what becomes of that.
+#[test]
+fn verify_names_the_command() {
+    let directory = directory();
+    write_v4_store(directory.path(), small_payloads(2));
+    let before = run(&["verify", "store"], directory.path());
+    assert_eq!(before.status, Some(1));
+    let advice = "        2  old_version\n           A frame of format v2 or v4: `membrane-codec migrate frames` converts it to v5.\n";
+    assert!(before.stdout.contains(advice), "{}", before.stdout);
+    assert_eq!(run(&["migrate", "frames", "store", "--write"], directory.path()).status, Some(0));
+    assert_eq!(run(&["verify", "store", "--check-hash", "--check-key"], directory.path()).status, Some(0));
+}
+
+#[test]
+fn wrong_use_and_missing_paths() {
+    let directory = directory();
+    for arguments in
+        [&["migrate"][..], &["migrate", "frames"], &["migrate", "frames", "-"], &["migrate", "frames", "missing"]]
+    {
+        let result = run(arguments, directory.path());
+        assert_eq!(result.status, Some(2), "{arguments:?}");
+    }
+    let empty = run(&["migrate", "frames", "."], directory.path());
+    assert_eq!(empty.status, Some(0));
+    let said = "membrane-codec: nothing to migrate: directories are searched for *.blob and *.frame, with --all for every file\n";
+    assert_eq!(empty.stderr, said);
+}
+
+#[test]
+fn names_that_are_not_text() {
+    let directory = directory();
+    let name = std::ffi::OsStr::from_bytes(b"\xff\x1b[31m.blob");
+    fs::write(directory.path().join(name), v4_of(b"payload")).expect("it can be written");
+    let result = run(&["migrate", "frames", ".", "--write", "--json"], directory.path());
+    let (lines, _) = json_lines(&result.stdout);
+    assert_eq!(lines[0]["path_bytes"], "2e2fff1b5b33316d2e626c6f62");
+    assert_eq!((&lines[0]["status"], result.status), (&json!("converted"), Some(0)));
+    assert_eq!(fs::read(directory.path().join(name)).expect("it is there"), frame_of(b"payload"));
+}
+
+#[test]
+fn hard_links_are_told_of() {
+    let directory = directory();
+    let store = write_v4_store(directory.path(), small_payloads(1));
+    fs::hard_link(directory.path().join(&store[0].0), directory.path().join("backup")).expect("room");
+    let result = run(&["migrate", "frames", "store", "--write", "--json"], directory.path());
+    let (lines, summary) = json_lines(&result.stdout);
+    assert_eq!((&lines[0]["links"], &summary["links_parted"]), (&json!(2), &json!(1)));
+    assert_eq!(fs::read(directory.path().join("backup")).expect("it is there")[3], 4);
+}
+
+/// Runs the program as a user who owns nothing there; nothing where this process may not become somebody else.
+fn run_as_nobody(arguments: &[&str], directory: &Path) -> Option<support::Run> {
+    use std::os::unix::process::CommandExt;
+
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only the superuser becomes somebody else");
+        return None;
+    }
+    let copy = directory.join("program");
+    fs::copy(support::PROGRAM, &copy).expect("it can be copied");
+    set_mode(&copy, 0o755);
+    let mut command = std::process::Command::new(&copy);
+    command.args(arguments).current_dir(directory).uid(65534).gid(65534);
+    let output = loop {
+        match command.output() {
+            // Another test's child still holds the copy, from before it became what it is.
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            output => break output.expect("it starts"),
+        }
+    };
+    fs::remove_file(copy).expect("it is there");
+    Some(output.into())
+}
+
+#[test]
+fn what_may_not_be_written_stays() {
+    let directory = directory();
+    let place = |name: &str, mode: u32, owner: u32| {
+        let path = directory.path().join(name);
+        fs::create_dir_all(&path).expect("room");
+        fs::write(path.join("a.blob"), v4_of(b"payload")).expect("it can be written");
+        set_mode(&path.join("a.blob"), 0o644);
+        let _ = std::os::unix::fs::chown(path.join("a.blob"), Some(owner), Some(owner));
+        set_mode(&path, mode);
+        path.join("a.blob")
+    };
+    let read_only = place("read_only", 0o755, 65534);
+    let of_root = place("of_root", 0o777, 0);
+    let sticky = place("sticky", 0o1777, 0);
+    let own = place("own", 0o777, 65534);
+    let unread = place("unread", 0o777, 0);
+    set_mode(&unread, 0o600);
+    let arguments = ["migrate", "frames", "own", "read_only", "of_root", "sticky", "unread", "--write", "--json"];
+    let Some(result) = run_as_nobody(&arguments, directory.path()) else { return };
+    assert_eq!((result.status, result.stderr.as_str()), (Some(2), ""));
+    let (lines, summary) = json_lines(&result.stdout);
+    let told: Vec<_> =
+        lines.iter().map(|line| (line["path"].as_str(), line["status"].as_str(), line["detail"].as_str())).collect();
+    let owner =
+        "its owner and group cannot be kept; run as that owner or as root: Operation not permitted (os error 1)";
+    let denied = "Permission denied (os error 13)";
+    assert_eq!(
+        told,
+        [
+            (Some("of_root/a.blob"), Some("io_error"), Some(owner)),
+            (Some("own/a.blob"), Some("converted"), None),
+            (Some("read_only/a.blob"), Some("io_error"), Some(denied)),
+            (Some("sticky/a.blob"), Some("io_error"), Some(owner)),
+            (Some("unread/a.blob"), Some("io_error"), Some(denied)),
+        ]
+    );
+    assert_eq!((&summary["converted"], &summary["io_error"]), (&json!(1), &json!(4)));
+    for path in [&read_only, &of_root, &sticky, &unread] {
+        assert_eq!(fs::read(path).expect("it is there"), v4_of(b"payload"), "{path:?}");
+        assert_eq!(names_in(path.parent().expect("a directory")), ["a.blob"]);
+    }
+    assert_eq!(fs::read(&own).expect("it is there"), frame_of(b"payload"));
+    assert_eq!(names_in(own.parent().expect("a directory")), ["a.blob"]);
+    // The superuser may, and the owners stay.
+    assert_eq!(run(&["migrate", "frames", "read_only", "of_root", "--write"], directory.path()).status, Some(0));
+    for (path, owner) in [(read_only, 65534), (of_root, 0)] {
+        assert_eq!(fs::read(&path).expect("it is there"), frame_of(b"payload"));
+        assert_eq!(fs::metadata(&path).expect("it is there").uid(), owner);
+    }
+}
+
+#[test]
+fn a_full_disk_costs_nothing_but_an_error() {
+    let Some(disk) = SmallDisk::mount(2 << 20) else { return };
+    let payloads = (0..4_u8).map(|number| vec![number; 200_000]);
+    let store = write_v4_store(disk.path(), payloads);
+    disk.fill_up_to(100_000);
+    let result = run(&["migrate", "frames", "store", "--write", "--json"], disk.path());
+    let (lines, summary) = json_lines(&result.stdout);
+    assert_eq!((result.status, &summary["io_error"], &summary["converted"]), (Some(2), &json!(4), &json!(0)));
+    for line in lines {
+        assert_eq!(line["detail"], "No space left on device (os error 28)");
+    }
+    assert_eq!(count_converted(disk.path(), &store), 0);
+    assert_eq!(files_below(&disk.path().join("store")).len(), 4);
+    // Room for one at a time is enough for one thread, run again if need be.
+    fs::remove_file(disk.path().join("filler")).expect("it is there");
+    disk.fill_up_to(300_000);
+    for _ in 0..4 {
+        run(&["migrate", "frames", "store", "--write", "-j", "1"], disk.path());
+    }
+    assert_eq!(count_converted(disk.path(), &store), 4);
+    assert_eq!(files_below(&disk.path().join("store")).len(), 4);
+}
+
+#[test]
+fn killed_at_any_moment_and_run_again_it_ends_in_the_same_bytes() {
+    let rounds = std::env::var("MIGRATE_KILLS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(6);
+    println!("{rounds} rounds; MIGRATE_KILLS sets another number");
+    for round in 0..rounds {
+        let directory = directory();
+        let payload = |number: u32| vec![number as u8; if number.is_multiple_of(3) { 700_000 } else { 5_000 }];
+        let store = write_v4_store(directory.path(), (0..40).map(payload));
+        let mut kills = 0;
+        loop {
+            let mut running = Running::start(&["migrate", "frames", "store", "--write", "--json"], directory.path());
+            let until = Instant::now() + Duration::from_millis(3 + (round * 7 + kills * 11) % 60);
+            while Instant::now() < until && !running.has_ended() {
+                sleep(Duration::from_millis(1));
+            }
+            if running.has_ended() {
+                assert_eq!(running.wait().status, Some(0));
+                break;
+            }
+            running.signal(Signal::KILL);
+            running.wait();
+            kills += 1;
+            count_converted(directory.path(), &store);
+            if kills > 8 {
+                assert_eq!(run(&["migrate", "frames", "store", "--write"], directory.path()).status, Some(0));
+                break;
+            }
+        }
+        assert_eq!(count_converted(directory.path(), &store), 40);
+        assert!(files_below(directory.path()).iter().all(|name| name.ends_with(".blob")));
+        assert_eq!(run(&["verify", "store", "--check-hash", "--check-key", "-q"], directory.path()).status, Some(0));
+    }
+}
+
+#[test]
+fn a_signal_ends_it_between_files() {
+    let directory = directory();
+    let store = write_v4_store(directory.path(), small_payloads(200));
+    let arguments = ["migrate", "frames", "store", "--write", "--json", "--limit-rate", "20K", "-j", "1"];
+    let running = Running::start(&arguments, directory.path());
+    while running.stdout().lines().count() < 20 {
+        sleep(Duration::from_millis(10));
+    }
+    let asked = Instant::now();
+    running.signal(Signal::INT);
+    let result = running.wait();
+    assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+    let (lines, summary) = json_lines(&result.stdout);
+    assert_eq!((result.status, &summary["interrupted"]), (Some(2), &json!(true)));
+    assert!(lines.len() < 200);
+    assert_eq!(json!(count_converted(directory.path(), &store)), summary["converted"]);
+    assert!(files_below(directory.path()).iter().all(|name| name.ends_with(".blob")));
+    // The next run goes on.
+    let (_, rest) = json_lines(&run(&["migrate", "frames", "store", "--write", "--json"], directory.path()).stdout);
+    assert_eq!(rest["current"], summary["converted"]);
+    assert_eq!(count_converted(directory.path(), &store), 200);
+}
+
+#[test]
+fn few_open_files_cost_nothing_but_errors() {
+    for limit in ["16", "32", "64"] {
+        let directory = directory();
+        let store = write_v4_store(directory.path(), small_payloads(100));
+        let mut command = support::program_within(limit);
+        command.args(["migrate", "frames", "store", "--write", "-j", "2", "--json"]).current_dir(directory.path());
+        let result: support::Run = command.output().expect("it starts").into();
+        let (_, summary) = json_lines(&result.stdout);
+        let converted = count_converted(directory.path(), &store);
+        assert_eq!(summary["converted"], converted, "{limit}");
+        assert_eq!(result.status, Some(if converted == 100 { 0 } else { 2 }), "{limit}");
+        assert!(converted == 100 || limit != "64");
+        assert_eq!(files_below(directory.path()).len(), 100);
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it() {
+    let directory = directory();
+    write_v4_store(directory.path(), small_payloads(10));
+    let mut command = std::process::Command::new("bash");
+    let script = "\"$0\" migrate frames store --json | head -c 1 >/dev/null; exit ${PIPESTATUS[0]}";
+    command.args(["-c", script, support::PROGRAM]).current_dir(directory.path());
+    let result: support::Run = command.output().expect("it starts").into();
+    assert!(matches!(result.status, Some(0 | 2)), "{result:?}");
+    assert_eq!(result.stderr, "");
+}
+
+/// What is published as sound stays as it is.
+#[test]
+fn fixtures_are_current() {
+    let frames = fixtures().join("frames");
+    let output = program().args(["migrate", "frames", "--json"]).arg(&frames).output().expect("it starts");
+    let (_, summary) = json_lines(&String::from_utf8(output.stdout).expect("text"));
+    assert_eq!((output.status.code(), &summary["current"]), (Some(0), &json!(16)));
+}

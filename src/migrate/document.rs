@@ -1,0 +1,125 @@
+//! Text that holds envelopes: JSON values one after another, each an envelope or an array of them, in one line or many.
+
+use serde_json::value::RawValue;
+
+use super::envelope::{EnvelopeMigration, EnvelopeMigrator, EnvelopeVersion};
+use crate::error::{Detail, Document, Error, JsonProblem};
+use crate::json::offset_of;
+
+/// How many envelopes of each kind there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EnvelopeCounts {
+    /// Envelopes of schema 2 that are converted, or would be.
+    pub v2: u64,
+    /// Of schema 3.
+    pub v3: u64,
+    /// Of schema 4.
+    pub v4: u64,
+    /// Of schema 5: left as they are.
+    pub current: u64,
+    /// What is refused, and left as it is.
+    pub refused: u64,
+    /// JSON that is no envelope: left as it is.
+    pub other: u64,
+}
+
+impl EnvelopeCounts {
+    /// How many are converted, or would be.
+    pub const fn old(&self) -> u64 {
+        self.v2 + self.v3 + self.v4
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        let Self { v2, v3, v4, current, refused, other: others } = other;
+        self.v2 += v2;
+        self.v3 += v3;
+        self.v4 += v4;
+        self.current += current;
+        self.refused += refused;
+        self.other += others;
+    }
+
+    fn count(&mut self, from: EnvelopeVersion) {
+        match from {
+            EnvelopeVersion::V2 => self.v2 += 1,
+            EnvelopeVersion::V3 => self.v3 += 1,
+            EnvelopeVersion::V4 => self.v4 += 1,
+        }
+    }
+}
+
+/// What a text becomes.
+#[derive(Debug)]
+pub(super) struct Migrated {
+    /// The new text, unless it stays.
+    pub(super) text: Option<String>,
+    pub(super) counts: EnvelopeCounts,
+}
+
+/// Converts every envelope in a text that is JSON throughout; `refused` is told of those that stay, and at which byte they
+/// start.
+///
+/// # Errors
+/// When it is not JSON throughout. Nothing was told then.
+pub(super) fn migrate_document(
+    migrator: &mut EnvelopeMigrator,
+    document: &[u8],
+    mut refused: impl FnMut(usize, Error),
+) -> Result<Migrated, Error> {
+    let text = str::from_utf8(document).map_err(|error| not_json(error.valid_up_to(), JsonProblem::InvalidUtf8))?;
+    let values = values(text)?;
+    let mut counts = EnvelopeCounts::default();
+    let mut result = String::new();
+    // How much of the text is in the result.
+    let mut done = 0;
+    for value in values {
+        let start = value.as_ptr().addr() - text.as_ptr().addr();
+        match migrator.migrate(value.as_bytes()) {
+            Ok(EnvelopeMigration::Other) => counts.other += 1,
+            Ok(EnvelopeMigration::Current) => counts.current += 1,
+            Ok(EnvelopeMigration::Converted { from, json }) => {
+                counts.count(from);
+                result.push_str(&text[done..start]);
+                result.push_str(&json);
+                done = start + value.len();
+            }
+            Err(error) => {
+                counts.refused += 1;
+                refused(start, error);
+            }
+        }
+    }
+    if counts.old() == 0 {
+        return Ok(Migrated { text: None, counts });
+    }
+    result.push_str(&text[done..]);
+    Ok(Migrated { text: Some(result), counts })
+}
+
+/// The values in a text, those in arrays one by one.
+fn values(text: &str) -> Result<Vec<&str>, Error> {
+    let mut values = Vec::new();
+    for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
+        let value = value.map_err(|error| {
+            let problem = if error.is_eof() { JsonProblem::UnexpectedEnd } else { JsonProblem::Syntax };
+            not_json(offset_of(&error, text), problem)
+        })?;
+        let value = value.get();
+        match value.starts_with('[').then(|| serde_json::from_str::<Vec<&RawValue>>(value)) {
+            Some(Ok(elements)) => values.extend(elements.into_iter().map(RawValue::get)),
+            _ => values.push(value),
+        }
+    }
+    Ok(values)
+}
+
+fn not_json(offset: usize, problem: JsonProblem) -> Error {
+    Error::new(offset as u64, Detail::Json(Document::Message, problem))
+}
+
+/// Whether a line is one JSON object by itself.
+pub(super) fn is_object(line: &[u8]) -> bool {
+    let text = line.trim_ascii();
+    text.starts_with(b"{") && serde_json::from_slice::<&RawValue>(text).is_ok()
+}

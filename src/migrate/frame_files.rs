@@ -1,0 +1,303 @@
+//! Frames in files and whole directory trees.
+//!
+//! A run without [`FrameMigrator::write`] verifies each old frame where it lies. One with it copies each first and verifies
+//! the copy, in the lanes of the scrub: it is the bytes that were written that are vouched for. Only then the copy gets
+//! magic and schema of v5, goes to disk and takes the file's place.
+
+use std::collections::HashMap;
+use std::io::{self, Read};
+use std::num::NonZeroU64;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use super::frame::{FrameVersion, V5_START};
+use super::leftovers::{Leftovers, Stop};
+use super::replacement::{Replacement, is_leftover, outdated};
+use super::report::{FrameFate, FrameFileReport, FrameObserver, MigrationSummary};
+use crate::format::HEADER_LEN;
+use crate::frame::{Accepts, FrameHeader, parse_header};
+use crate::scrub::{
+    Entry, FileReport, FileVerdict, FoundFile, FrameFile, Observer, Preparation, Prepared, Scrubber, Survey, Terms,
+    is_frame, is_out_of_files, is_temporary,
+};
+
+/// Copies that wait for their verdict take no more room than this for each thread, unless one alone does.
+const ROOM_PER_THREAD: u64 = 128 * 1024 * 1024;
+/// A file is copied in pieces of this length.
+const PIECE_LEN: u64 = 4 * 1024 * 1024;
+
+/// Converts files and whole directory trees to v5 (specification, section 7).
+///
+/// A file whose header is that of v5 is not looked at further: that is for a scrub. It is neither read on nor written, and
+/// keeps its times. Every other file is afterwards either byte for byte what it was, or what it was with magic and schema of
+/// v5, verified: the trailer and every other check of [`parse_canonical`](crate::parse_canonical) held for the bytes that
+/// were written, before they took the old file's place. A file is never seen half-written, whatever stops the run, and a run
+/// that was stopped is taken up by another one.
+///
+/// * The new file has the old one's name, owner, rights, extended attributes and times. Where one of these cannot be kept,
+///   the file stays.
+/// * A file that somebody writes to, replaces or removes meanwhile stays as they left it.
+/// * A file that has several names (hard links) is converted under each that is found, and then is a file of its own there.
+/// * Symbolic links in directories are passed over. A link among the paths that are asked for stays, and the file behind it
+///   is replaced.
+///
+/// Cost, in a dry run: that of a scrub. To write: one copy, one hash of it in the lanes, and the disk's time to keep it.
+/// Files in v5 cost a look at 14 bytes. Memory as for a scrub; on disk, room for 128 MiB of copies for each thread, or for one
+/// file if that is larger.
+///
+/// ```no_run
+/// use std::path::PathBuf;
+///
+/// use membrane_codec::migrate::{FrameFate, FrameFileReport, FrameMigrator};
+///
+/// let summary = FrameMigrator::new().write(true).run([PathBuf::from("/var/lib/store")], &|report: &FrameFileReport<'_>| {
+///     match report.fate() {
+///         FrameFate::Refused(error) => eprintln!("{}: {error}", report.path().display()),
+///         FrameFate::Failed(error) => eprintln!("{}: {error}", report.path().display()),
+///         _ => {}
+///     }
+/// });
+/// assert!(!summary.stopped);
+/// ```
+#[derive(Clone, Debug)]
+pub struct FrameMigrator {
+    scrubber: Scrubber,
+    threads: Option<usize>,
+    every_file: bool,
+    write: bool,
+}
+
+impl Default for FrameMigrator {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl FrameMigrator {
+    /// A migrator that only says what it would do, on all cores at full speed, and takes `*.blob` and `*.frame` in
+    /// directories for frames.
+    pub fn new() -> Self {
+        Self { scrubber: Scrubber::new(), threads: None, every_file: false, write: false }
+    }
+
+    /// Whether to convert. Without this, a dry run: everything is read and verified, nothing written.
+    pub fn write(mut self, write: bool) -> Self {
+        self.write = write;
+        self
+    }
+
+    /// As [`Scrubber::threads`]. By default as many as there are cores, and twice as many to write, since they wait for the
+    /// disk by turns.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads.max(1));
+        self
+    }
+
+    /// As [`Scrubber::every_file`].
+    pub fn every_file(mut self, every_file: bool) -> Self {
+        self.every_file = every_file;
+        self.scrubber = self.scrubber.every_file(every_file);
+        self
+    }
+
+    /// As [`Scrubber::max_identity_len`].
+    pub fn max_identity_len(mut self, bytes: u32) -> Self {
+        self.scrubber = self.scrubber.max_identity_len(bytes);
+        self
+    }
+
+    /// As [`Scrubber::limit_rate`]. To write, each byte counts twice: when it is copied and when it is verified.
+    pub fn limit_rate(mut self, bytes_per_second: Option<NonZeroU64>) -> Self {
+        self.scrubber = self.scrubber.limit_rate(bytes_per_second);
+        self
+    }
+
+    /// Migrates the files at `paths` and those below the directories among them, and tells `observer`. Returns when all is
+    /// done or the observer stops it.
+    ///
+    /// What an earlier run left when it was killed, temporary files `.*.migrate.tmp`, is removed when this one writes.
+    ///
+    /// # Panics
+    /// When the observer or `paths` does.
+    pub fn run<P, O>(&self, paths: P, observer: &O) -> MigrationSummary
+    where
+        P: IntoIterator<Item = PathBuf>,
+        P::IntoIter: Send,
+        O: FrameObserver,
+    {
+        let threads = self.thread_count();
+        let run = Run {
+            observer,
+            write: self.write,
+            threads,
+            copies: Mutex::default(),
+            leftovers: Leftovers::new(self.write),
+        };
+        let takes = |name: &[u8]| is_frame(name) || is_leftover(name);
+        let takes_all = |name: &[u8]| !is_temporary(name) || is_leftover(name);
+        let takes = if self.every_file { takes_all } else { takes };
+        let terms = Terms { accepts: Accepts::Convertible, takes, preparation: &run };
+        let summary = self.scrubber.clone().threads(threads).run_on(&terms, paths, &run);
+        run.leftovers.into_summary(&summary)
+    }
+
+    /// Counts the files that a run would look at and their lengths, as [`Scrubber::survey`] does.
+    pub fn survey<P>(&self, paths: P, stops: impl Fn() -> bool + Sync) -> Survey
+    where
+        P: IntoIterator<Item = PathBuf>,
+    {
+        self.scrubber.survey(paths, &Stop(stops))
+    }
+
+    fn thread_count(&self) -> usize {
+        let cores = || thread::available_parallelism().map_or(1, usize::from);
+        self.threads.unwrap_or_else(|| if self.write { 2 * cores() } else { cores() })
+    }
+}
+
+/// A migration at work.
+struct Run<'r, O> {
+    observer: &'r O,
+    write: bool,
+    threads: usize,
+    /// Those that wait for their verdict, by device and inode.
+    copies: Mutex<HashMap<(u64, u64), Copy>>,
+    leftovers: Leftovers,
+}
+
+struct Copy {
+    replacement: Replacement,
+    len: u64,
+}
+
+impl<O: FrameObserver> Run<'_, O> {
+    fn copies(&self) -> MutexGuard<'_, HashMap<(u64, u64), Copy>> {
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, entry: &FoundFile<'_>, fate: FrameFate<'_>, version: Option<FrameVersion>, len: u64, links: u64) {
+        self.observer.file(&FrameFileReport { file: entry, fate, version, len, links });
+    }
+
+    /// Whether there is room for another copy: within the bound, or as many files as there are threads.
+    fn has_room_for(&self, len: u64) -> bool {
+        let copies = self.copies();
+        let used = copies.values().fold(0_u64, |sum, copy| sum.saturating_add(copy.len));
+        copies.len() < self.threads || used.saturating_add(len) <= ROOM_PER_THREAD.saturating_mul(self.threads as u64)
+    }
+
+    /// Makes a copy of a file, which is to be verified in its place.
+    fn copy(&self, entry: &Entry, file: FrameFile, passed: &dyn Fn(u64) -> bool) -> io::Result<Prepared> {
+        let len = file.stamp().len;
+        let replacement = Replacement::create(entry, file)?;
+        let mut copied = 0;
+        loop {
+            match io::copy(&mut replacement.source().take(PIECE_LEN), &mut replacement.file())? {
+                0 if copied == len => break,
+                0 => return Err(outdated()),
+                got => {
+                    copied += got;
+                    self.observer.advanced(got);
+                    if !passed(got) {
+                        return Ok(Prepared::NotYet);
+                    }
+                }
+            }
+        }
+        replacement.start_writing();
+        let to_verify = FrameFile::of(replacement.file().try_clone()?.into())?;
+        let stamp = to_verify.stamp();
+        self.copies().insert((stamp.device, stamp.inode), Copy { replacement, len });
+        Ok(Prepared::Verify(to_verify))
+    }
+
+    /// What becomes of a file of which the copy is sound.
+    fn convert(&self, copy: Copy, header: FrameHeader) -> io::Result<()> {
+        let file = copy.replacement.file();
+        file.write_all_at(&V5_START, 0)?;
+        let mut start = [0; HEADER_LEN];
+        file.read_exact_at(&mut start, 0)?;
+        if start != FrameHeader::new(header.identity_len()).to_bytes() {
+            return Err(io::Error::other("the header that was written reads otherwise: left as it is"));
+        }
+        copy.replacement.take_place()
+    }
+}
+
+impl<O: FrameObserver> Preparation for Run<'_, O> {
+    fn prepare(&self, entry: &Entry, mut file: FrameFile, passed: &dyn Fn(u64) -> bool) -> io::Result<Prepared> {
+        if self.leftovers.meet(entry) {
+            return Ok(Prepared::Settled);
+        }
+        let len = file.stamp().len;
+        let found = FoundFile::new(entry, false);
+        let header = match parse_header(file.start(&mut [0; HEADER_LEN])?, len, Accepts::Convertible) {
+            Ok(header) => header,
+            Err(error) => {
+                self.tell(&found, FrameFate::Refused(error), None, len, 1);
+                return Ok(Prepared::Settled);
+            }
+        };
+        let version = FrameVersion::of(&header);
+        if version == Some(FrameVersion::V5) {
+            self.observer.advanced(len);
+            self.tell(&found, FrameFate::Current, version, len, 1);
+            return Ok(Prepared::Settled);
+        }
+        if !self.write {
+            return Ok(Prepared::Verify(file));
+        }
+        if !self.has_room_for(len) {
+            return Ok(Prepared::NotYet);
+        }
+        match self.copy(entry, file, passed) {
+            // To be tried again when others are closed.
+            Err(error) if is_out_of_files(&error) => Err(error),
+            Err(error) => {
+                self.tell(&found, FrameFate::Failed(&error), version, len, 1);
+                Ok(Prepared::Settled)
+            }
+            Ok(prepared) => Ok(prepared),
+        }
+    }
+}
+
+impl<O: FrameObserver> Observer for Run<'_, O> {
+    fn verdict(&self, report: &FileReport<'_>) {
+        let file = report.file();
+        let stamp = report.stamp();
+        let copy = stamp.and_then(|stamp| self.copies().remove(&(stamp.device, stamp.inode)));
+        let (len, links) =
+            (stamp.map_or(0, |stamp| stamp.len), copy.as_ref().map_or(1, |copy| copy.replacement.links()));
+        let version = report.header().as_ref().and_then(FrameVersion::of);
+        let tell = |fate| self.tell(&file, fate, version, len, links);
+        let changed = || copy.as_ref().map_or(report.changed_while_read(), |copy| copy.replacement.is_outdated());
+        match report.verdict() {
+            // It became one since its header was looked at.
+            FileVerdict::Sound { .. } if version == Some(FrameVersion::V5) => tell(FrameFate::Current),
+            FileVerdict::Sound { .. } => match copy.zip(report.header()) {
+                None => tell(FrameFate::Convertible),
+                Some((copy, header)) => match self.convert(copy, header) {
+                    Ok(()) => tell(FrameFate::Converted),
+                    Err(error) => tell(FrameFate::Failed(&error)),
+                },
+            },
+            FileVerdict::Damaged(_) if changed() => tell(FrameFate::Failed(&outdated())),
+            FileVerdict::Damaged(error) => tell(FrameFate::Refused(error)),
+            FileVerdict::Unreadable(error) => tell(FrameFate::Failed(error)),
+            FileVerdict::Vanished => tell(FrameFate::Vanished),
+        }
+    }
+
+    fn read(&self, bytes: u64) {
+        if !self.write {
+            self.observer.advanced(bytes);
+        }
+    }
+
+    fn stops(&self) -> bool {
+        self.observer.stops()
+    }
+}

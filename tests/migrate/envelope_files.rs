@@ -1,0 +1,233 @@
+//! Files of envelopes: what is no old envelope stays byte for byte, and so do files without any.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use membrane_codec::TenantId;
+use membrane_codec::migrate::{
+    EnvelopeCounts, EnvelopeFate, EnvelopeFileMigrator, EnvelopeFileReport, EnvelopeObserver, MigrationSummary, Refusal,
+};
+use membrane_codec::scrub::FoundFile;
+
+use crate::envelope::{v2, v5_of_v2};
+use crate::support::{directory, names_in, read, write};
+
+#[derive(Default)]
+struct Log {
+    refused: Mutex<Vec<(u64, &'static str)>>,
+    files: Mutex<Vec<(PathBuf, &'static str, EnvelopeCounts)>>,
+    stops: bool,
+}
+
+impl EnvelopeObserver for Log {
+    fn refused(&self, _: &FoundFile<'_>, line: u64, why: &Refusal) {
+        self.refused.lock().expect("nobody panicked").push((line, why.as_str()));
+    }
+
+    fn file(&self, report: &EnvelopeFileReport<'_>) {
+        let fate = match report.fate() {
+            EnvelopeFate::Unchanged => "unchanged",
+            EnvelopeFate::Convertible => "convertible",
+            EnvelopeFate::Converted => "converted",
+            EnvelopeFate::Failed(_) => "failed",
+            EnvelopeFate::Vanished => "vanished",
+            other => panic!("another fate: {other:?}"),
+        };
+        self.files.lock().expect("nobody panicked").push((report.path(), fate, report.counts()));
+    }
+
+    fn stops(&self) -> bool {
+        self.stops
+    }
+}
+
+fn migrator() -> EnvelopeFileMigrator {
+    EnvelopeFileMigrator::new("acme".parse::<TenantId>().expect("a tenant"))
+}
+
+fn run(migrator: &EnvelopeFileMigrator, path: &Path) -> (MigrationSummary, Log) {
+    let log = Log::default();
+    let summary = migrator.run([path.to_owned()], &log);
+    (summary, log)
+}
+
+/// Converts one file, which may be read in pieces of `cap`; its new text, and what was refused in which line.
+fn convert_within(text: &[u8], cap: u64) -> (Vec<u8>, Vec<(u64, &'static str)>) {
+    let directory = directory();
+    let path = write(directory.path(), "a.json", text);
+    let migrator = migrator().max_document_len(cap);
+    let (_, would) = run(&migrator, &path);
+    assert_eq!(read(&path), text);
+    let (_, did) = run(&migrator.clone().write(true), &path);
+    let refused = did.refused.into_inner().expect("nobody panicked");
+    assert_eq!(would.refused.into_inner().expect("nobody panicked"), refused);
+    let (would, did) = (would.files.into_inner().expect("one"), did.files.into_inner().expect("one"));
+    assert_eq!(would[0].2, did[0].2);
+    assert!(matches!((would[0].1, did[0].1), ("convertible", "converted") | ("unchanged", "unchanged")));
+    assert_eq!(names_in(directory.path()), ["a.json"]);
+    let after = read(&path);
+    // Twice is once.
+    let (_, again) = run(&migrator.write(true), &path);
+    assert_eq!(again.files.into_inner().expect("one")[0].1, "unchanged");
+    assert_eq!(read(&path), after);
+    (after, refused)
+}
+
+fn convert(text: &str) -> (String, Vec<(u64, &'static str)>) {
+    let (after, refused) = convert_within(text.as_bytes(), 1 << 20);
+    (String::from_utf8(after).expect("text"), refused)
+}
+
+#[test]
+fn lines() {
+    let (old, new) = (v2(), v5_of_v2("acme"));
+    let other = r#"{"a":1,  "b":[ 2.50 ]}"#;
+    for end in ["\n", "\r\n"] {
+        let text = |envelope: &str, broken: &str| {
+            [envelope, other, "", envelope, " \t", broken, &new, r#"{"schema_version":1}"#, envelope].join(end)
+        };
+        assert_eq!(convert(&text(&old, "null")), (text(&new, "null"), vec![(8, "message_version")]));
+        assert_eq!(
+            convert(&text(&old, "{\"schema_version\":2,\"iden")),
+            (text(&new, "{\"schema_version\":2,\"iden"), vec![(6, "message_json"), (8, "message_version")])
+        );
+    }
+    assert_eq!(convert(&format!("{old}\n")), (format!("{new}\n"), vec![]));
+    assert_eq!(convert(&format!("{old} {old}\n[{old},1,{old}]")), (format!("{new} {new}\n[{new},1,{new}]"), vec![]));
+    // The first line is the torn one.
+    assert_eq!(convert(&format!("torn\"}}\n{old}\n")), (format!("torn\"}}\n{new}\n"), vec![(1, "message_json")]));
+}
+
+#[test]
+fn one_document_over_many_lines() {
+    let value: serde_json::Value = serde_json::from_str(&v2()).expect("JSON");
+    let (one, refused) = convert(&format!("{value:#}\n"));
+    assert!(refused.is_empty() && one.starts_with("{\n") && one.ends_with("}\n"), "{one}");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&one).expect("JSON")["tenant_id"], "acme");
+    let (old, new) = (v2(), v5_of_v2("acme"));
+    let array = |envelope: &str| format!("[\n  {envelope},\n  {{\"schema_version\":4}},\n  7,\n  {envelope}\n]");
+    assert_eq!(convert(&array(&old)), (array(&new), vec![(3, "message_field")]));
+    // Inside other JSON nothing is an envelope.
+    let inside = format!("{{\"fragments\": [{old}]}}");
+    assert_eq!(convert(&inside), (inside.clone(), vec![]));
+    assert_eq!(convert(&format!("[[{old}]]")).0, format!("[[{old}]]"));
+}
+
+#[test]
+fn what_is_not_json() {
+    for text in ["", "\n", "   "] {
+        assert_eq!(convert(text), (text.into(), vec![]));
+    }
+    let torn = format!("[\n{},\n{}", v2(), &v2()[..40]);
+    assert_eq!(convert(&torn), (torn.clone(), vec![(3, "message_json")]));
+    let (after, refused) = convert_within(b"\xef\xbb\xbf{}", 100);
+    assert_eq!((after, refused), (b"\xef\xbb\xbf{}".to_vec(), vec![(1, "message_json")]));
+    // In lines, what is not UTF-8 is a line's own matter.
+    let text = |envelope: String| [envelope.as_bytes(), b"\n\xff\n", envelope.as_bytes()].concat();
+    assert_eq!(convert_within(&text(v2()), 1 << 20), (text(v5_of_v2("acme")), vec![(2, "message_json")]));
+}
+
+#[test]
+fn memory_is_bounded() {
+    let (old, new) = (v2(), v5_of_v2("acme"));
+    let long = format!("{{\"x\":\"{}\"}}", "y".repeat(200_000));
+    let text = |envelope: &str| format!("{envelope}\n{long}\n{envelope}\n{long}");
+    let cap = old.len() as u64 + 1;
+    let expected = (text(&new).into_bytes(), vec![(2, "too_long"), (4, "too_long")]);
+    assert_eq!(convert_within(text(&old).as_bytes(), cap), expected);
+    // A line of exactly so many bytes, at the end of the file and not.
+    let text = |envelope: &str| format!("{envelope}\n{envelope}");
+    assert_eq!(convert_within(text(&old).as_bytes(), old.len() as u64 + 1), (text(&new).into_bytes(), vec![]));
+    let refused = vec![(1, "too_long")];
+    let (after, told) = convert_within(text(&old).as_bytes(), old.len() as u64);
+    assert_eq!(
+        (after == format!("{old}\n{new}").into_bytes() || after == text(&old).into_bytes(), told),
+        (true, refused)
+    );
+    // A document over many lines.
+    let document = format!("[\n1,\n{long}]");
+    assert_eq!(convert_within(document.as_bytes(), 1000), (document.clone().into_bytes(), vec![(1, "too_long")]));
+}
+
+#[test]
+fn files_and_directories() {
+    let directory = directory();
+    let (old, new) = (v2(), v5_of_v2("acme"));
+    for name in ["a.json", "b/c.jsonl", "b/d.ndjson", "e.txt", ".f.json.tmp", "b/.1-0.migrate.tmp"] {
+        write(directory.path(), name, old.as_bytes());
+    }
+    let current = write(directory.path(), "current.json", new.as_bytes());
+    let before = fs::metadata(&current).expect("it is there");
+    let a = directory.path().join("a.json");
+    fs::set_permissions(&a, fs::Permissions::from_mode(0o440)).expect("it is ours");
+    let old_times = fs::metadata(&a).expect("it is there");
+
+    let (summary, log) = run(&migrator().write(true), directory.path());
+    let passed = (summary.passed_over.other_files, summary.passed_over.temporary_files, summary.leftovers_removed);
+    assert_eq!((passed, summary.stopped), ((1, 1, 1), false));
+    let mut files = log.files.into_inner().expect("nobody panicked");
+    files.sort_by(|one, other| one.0.cmp(&other.0));
+    let fates: Vec<_> = files
+        .iter()
+        .map(|(path, fate, counts)| (path.file_name().expect("a name").to_string_lossy(), *fate, counts.v2))
+        .collect();
+    let expected = [
+        ("a.json", "converted", 1),
+        ("c.jsonl", "converted", 1),
+        ("d.ndjson", "converted", 1),
+        ("current.json", "unchanged", 0),
+    ];
+    assert_eq!(fates, expected.map(|(name, fate, count)| (name.into(), fate, count)));
+    for name in ["a.json", "b/c.jsonl", "b/d.ndjson"] {
+        assert_eq!(read(&directory.path().join(name)), new.as_bytes(), "{name}");
+    }
+    for name in ["e.txt", ".f.json.tmp"] {
+        assert_eq!(read(&directory.path().join(name)), old.as_bytes(), "{name}");
+    }
+    let kept = |of: &fs::Metadata| (of.mode(), of.mtime(), of.mtime_nsec());
+    let new_times = fs::metadata(&a).expect("it is there");
+    assert_eq!(kept(&new_times), kept(&old_times));
+    let after = fs::metadata(&current).expect("it is there");
+    assert_eq!((after.ino(), after.ctime(), after.ctime_nsec()), (before.ino(), before.ctime(), before.ctime_nsec()));
+}
+
+#[test]
+fn a_stop_and_a_missing_file() {
+    let directory = directory();
+    let text = format!("{}\n", v2()).repeat(100);
+    let path = write(directory.path(), "a.jsonl", text.as_bytes());
+    let log = Log { stops: true, ..Log::default() };
+    assert!(migrator().write(true).run([path.clone()], &log).stopped);
+    assert_eq!((read(&path), names_in(directory.path())), (text.into_bytes(), vec!["a.jsonl".to_owned()]));
+    let (_, log) = run(&migrator(), &directory.path().join("missing"));
+    assert_eq!(log.files.into_inner().expect("nobody panicked")[0].1, "failed");
+}
+
+/// A file that is written to while it is read stays as its writer left it.
+#[test]
+fn a_file_that_grows_meanwhile() {
+    struct Grow(PathBuf, Log);
+    impl EnvelopeObserver for Grow {
+        fn refused(&self, file: &FoundFile<'_>, line: u64, why: &Refusal) {
+            self.1.refused(file, line, why);
+        }
+        fn file(&self, report: &EnvelopeFileReport<'_>) {
+            self.1.file(report);
+        }
+        fn advanced(&self, _: u64) {
+            let mut file = fs::File::options().append(true).open(&self.0).expect("it is there");
+            std::io::Write::write_all(&mut file, b"\nmore").expect("room");
+        }
+    }
+    let directory = directory();
+    let path = write(directory.path(), "a.jsonl", v2().as_bytes());
+    let grow = Grow(path.clone(), Log::default());
+    migrator().write(true).run([path.clone()], &grow);
+    assert_eq!(grow.1.files.into_inner().expect("nobody panicked")[0].1, "failed");
+    assert_eq!(
+        (read(&path), names_in(directory.path())),
+        (format!("{}\nmore", v2()).into_bytes(), vec!["a.jsonl".to_owned()])
+    );
+}
