@@ -201,6 +201,21 @@ fn an_empty_block_is_not_the_end_of_lz4() {
     assert_eq!(receive(&envelope, cuts(&stream, 100)).expect("sound"), b"0123456789");
 }
 
+/// What can be decoded goes out, however much more there is of it than one call of the decompressor gives.
+#[test]
+fn nothing_stays_inside_zstd() {
+    // A frame with a window of 128 KiB and three blocks of one repeated byte each: last, type and length, and the byte.
+    let block = |last: u32, byte: u8| [&(last | 1 << 1 | 100_001 << 3_u32).to_le_bytes()[..3], &[byte]].concat();
+    let start = [&[0x28, 0xB5, 0x2F, 0xFD, 0x00, (17 - 10) << 3][..], &block(0, b'a'), &block(0, b'b')].concat();
+    let payload = [b'a', b'b', b'c'].map(|byte| vec![byte; 100_001]).concat();
+
+    let mut reassembler = Reassembler::in_memory(&envelope(Compression::Zstd, 300_003, &payload)).expect("sound");
+    reassembler.receive(chunk(0, 0, &start, false)).expect("sound");
+    assert_eq!(reassembler.written_len(), 200_002);
+    reassembler.receive(chunk(1, 0, &block(1, b'c'), true)).expect("sound");
+    assert!(reassembler.finish().expect("sound") == payload);
+}
+
 #[test]
 fn a_short_payload_asks_for_a_short_window() {
     let stream = stream_of(&Bytes::from_static(b"0123456789"), Compression::Zstd);
