@@ -164,6 +164,65 @@ fn damaged_streams() {
     }
 }
 
+/// Ten bytes in an LZ4 frame with its size: a header of 15 bytes, a block, and the end.
+fn lz4_frame() -> (Envelope, Vec<u8>) {
+    let payload = Bytes::from_static(b"0123456789");
+    let stream = stream_of(&payload, Compression::Lz4);
+    assert_eq!(stream.len(), 15 + 4 + 10 + 4);
+    (envelope(Compression::Lz4, 10, &payload), stream)
+}
+
+#[test]
+fn headers_of_lz4() {
+    let (envelope, stream) = lz4_frame();
+    let refused = |at: usize, byte: u8| {
+        let mut stream = stream.clone();
+        stream[at] = byte;
+        // The header alone: nobody waits for more.
+        let mut reassembler = Reassembler::in_memory(&envelope).expect("sound");
+        refusal(reassembler.receive(chunk(0, 0, &stream[..7], false))).found().to_owned()
+    };
+    assert_eq!(refused(0, 0x02), "another magic");
+    assert_eq!(refused(4, stream[4] | 1), "a dictionary");
+    assert_eq!(refused(5, 0x30), "an unknown block size");
+
+    // A block of 2 GiB is not waited for either.
+    let mut long = stream[..15].to_vec();
+    long.extend([0xff; 4]);
+    let mut reassembler = Reassembler::in_memory(&envelope).expect("sound");
+    let error = refusal(reassembler.receive(chunk(0, 0, &long, false)));
+    assert_eq!(error.found(), "a block longer than the frame's header allows");
+}
+
+#[test]
+fn an_empty_block_is_not_the_end_of_lz4() {
+    let (envelope, mut stream) = lz4_frame();
+    stream.splice(15..15, [0, 0, 0, 0x80]);
+    assert_eq!(receive(&envelope, cuts(&stream, 100)).expect("sound"), b"0123456789");
+}
+
+/// What can be decoded goes out, however much more there is of it than one call of the decompressor gives.
+#[test]
+fn nothing_stays_inside_zstd() {
+    // A frame with a window of 128 KiB and three blocks of one repeated byte each: last, type and length, and the byte.
+    let block = |last: u32, byte: u8| [&(last | 1 << 1 | 100_001 << 3_u32).to_le_bytes()[..3], &[byte]].concat();
+    let start = [&[0x28, 0xB5, 0x2F, 0xFD, 0x00, (17 - 10) << 3][..], &block(0, b'a'), &block(0, b'b')].concat();
+    let payload = [b'a', b'b', b'c'].map(|byte| vec![byte; 100_001]).concat();
+
+    let mut reassembler = Reassembler::in_memory(&envelope(Compression::Zstd, 300_003, &payload)).expect("sound");
+    reassembler.receive(chunk(0, 0, &start, false)).expect("sound");
+    assert_eq!(reassembler.written_len(), 200_002);
+    reassembler.receive(chunk(1, 0, &block(1, b'c'), true)).expect("sound");
+    assert!(reassembler.finish().expect("sound") == payload);
+}
+
+#[test]
+fn a_short_payload_asks_for_a_short_window() {
+    let stream = stream_of(&Bytes::from_static(b"0123456789"), Compression::Zstd);
+    // The descriptor: one segment, whose length of one byte follows; that is the window.
+    assert_eq!(&stream[4..6], &[0x20, 10]);
+}
+
 #[test]
 fn what_follows_the_end_is_refused() {
     let payload = Bytes::from_static(b"payload");

@@ -87,7 +87,7 @@ fn messages() {
 #[test]
 fn transfers() {
     let cases = cases("transfers.json");
-    assert_eq!(cases.len(), 33);
+    assert_eq!(cases.len(), 34);
     for case in cases {
         let envelope = Envelope::decode(bytes_of(&case["envelope"])).expect("an envelope");
         let chunks = || case["chunks"].as_array().expect("chunks").iter().map(|chunk| Chunk::decode(bytes_of(chunk)));

@@ -337,7 +337,7 @@ fn limits() {
     let error = refusal(reassembler.receive(payload.chunk(9).expect("the last")));
     assert_eq!(error.reason(), WireReason::ChunkIndex);
 
-    // Three pieces may wait; the front is still welcome, and makes room.
+    // Three pieces may wait.
     let mut reassembler = start(Limits::new().max_chunks(3)).expect("sound");
     let part = |offset: i64| (request(0, offset, 1), chunk(0, offset, &noise(1, 100)[offset as usize..][..1], false));
     for offset in [2, 4, 6] {
@@ -348,6 +348,17 @@ fn limits() {
     let error = refusal(reassembler.receive_answer(&eighth, answer.clone()));
     assert_eq!(error.reason(), WireReason::PiecesLimit);
     assert_eq!(reassembler.waiting_len(), 3);
+    // What goes out makes room.
+    let mut reassembler = start(Limits::new().max_chunks(3)).expect("sound");
+    for index in 0..3 {
+        let halves = [request(index, 0, 5), request(index, 5, 0)];
+        for request in halves {
+            reassembler
+                .receive_answer(&request, payload.answer(&request).expect("it is there"))
+                .expect("two wait at most");
+        }
+    }
+    assert_eq!(reassembler.written_len(), 30);
     assert_eq!(Limits::new(), Limits::default());
 }
 
