@@ -341,6 +341,53 @@ fn killed_at_any_moment_and_run_again_it_ends_in_the_same_bytes() {
     }
 }
 
+/// Between the last look at a file and the rename there is a moment, made longer here.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_comes_in_the_last_moment_is_not_lost() {
+    for in_place in [false, true] {
+        let directory = directory();
+        let path = directory.path().join("a.blob");
+        fs::write(&path, v4_of(b"payload")).expect("it can be written");
+        age(&path, Duration::from_secs(3600));
+        let mut command = std::process::Command::new("strace");
+        command.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=renameat2", "-e"]);
+        command.args(["inject=renameat2:delay_enter=1000000:when=1", support::PROGRAM]);
+        command.args(["migrate", "frames", "a.blob", "--write", "--json", "-j", "1"]).current_dir(directory.path());
+        command.stdout(std::process::Stdio::piped());
+        let Ok(mut child) = command.spawn() else {
+            eprintln!("skipped: there is no strace here");
+            return;
+        };
+        // It is about to be renamed when it has the old one's time.
+        let old = fs::metadata(&path).expect("it is there").modified().expect("a time");
+        let has_old_time = |name: &String| {
+            let metadata = fs::metadata(directory.path().join(name));
+            name.ends_with(".migrate.tmp") && metadata.is_ok_and(|metadata| metadata.modified().expect("a time") == old)
+        };
+        while !names_in(directory.path()).iter().any(has_old_time) {
+            sleep(Duration::from_millis(5));
+            if child.try_wait().expect("it is ours").is_some() {
+                eprintln!("skipped: strace cannot trace here");
+                return;
+            }
+        }
+        sleep(Duration::from_millis(300));
+        if in_place {
+            fs::write(&path, b"somebody's").expect("it can be written");
+        } else {
+            fs::write(directory.path().join("new"), b"somebody's").expect("it can be written");
+            fs::rename(directory.path().join("new"), &path).expect("it is ours");
+        }
+        let result: support::Run = child.wait_with_output().expect("it ends").into();
+        let (lines, _) = json_lines(&result.stdout);
+        let outdated = "was written to, replaced or removed meanwhile: left as it is now; run again";
+        assert_eq!((result.status, &lines[0]["detail"]), (Some(2), &json!(outdated)), "{in_place}");
+        assert_eq!(fs::read(&path).expect("it is there"), b"somebody's");
+        assert_eq!(names_in(directory.path()), ["a.blob"]);
+    }
+}
+
 #[test]
 fn a_signal_ends_it_between_files() {
     let directory = directory();

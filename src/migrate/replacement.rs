@@ -148,15 +148,24 @@ impl Replacement {
         if self.place.look_at(&self.temporary).is_ok_and(|old| is_same_content(&old, &self.old)) {
             return self.place.remove(&self.temporary);
         }
-        self.trade_names()?;
-        let new = rustix::fs::fstat(&self.file)?;
-        self.is_ours = self.place.look_at(&self.temporary).is_ok_and(|now| is_same_content(&now, &new));
-        let name = self.temporary.to_string_lossy();
-        Err(if self.is_ours {
-            outdated()
-        } else {
-            io::Error::other(format!("was replaced twice meanwhile; see {name}"))
-        })
+        if self.trade_names().is_ok() {
+            let new = rustix::fs::fstat(&self.file)?;
+            self.is_ours = self.place.look_at(&self.temporary).is_ok_and(|now| is_same_content(&now, &new));
+        }
+        Err(if self.is_ours { outdated() } else { self.put_aside() })
+    }
+
+    /// What has the temporary name is somebody's who was quicker than two renames: it goes where nobody takes it for a
+    /// leftover.
+    #[cfg(target_os = "linux")]
+    fn put_aside(&self) -> io::Error {
+        let Place { directory, name } = &self.place;
+        let aside = [name.to_bytes(), b".replaced"].concat();
+        let aside = CString::new(aside).unwrap_or_else(|_| self.temporary.clone());
+        let no_replace = rustix::fs::RenameFlags::NOREPLACE;
+        let moved = rustix::fs::renameat_with(&**directory, &self.temporary, &**directory, &aside, no_replace);
+        let shown = if moved.is_ok() { &aside } else { &self.temporary };
+        io::Error::other(format!("was replaced twice meanwhile; see {} beside it", shown.to_string_lossy()))
     }
 
     #[cfg(not(target_os = "linux"))]
