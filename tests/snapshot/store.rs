@@ -20,6 +20,13 @@ fn io_problem(error: &StoreError) -> (Operation, io::ErrorKind) {
 }
 
 #[test]
+fn everything_may_cross_threads() {
+    fn crosses<T: Send + Sync>() {}
+    crosses::<(SnapshotStore, Snapshot, Restored, StoreError, membrane_codec::snapshot::SnapshotError)>();
+    crosses::<(membrane_codec::snapshot::Latest, membrane_codec::snapshot::Replicas<'_>)>();
+}
+
+#[test]
 fn a_checkpoint_and_back() {
     let (directory, store) = state_dir();
     let node = node("node-1");

@@ -131,7 +131,7 @@ fn nearly_snapshots() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn nearly_snapshots_get_the_naive_verdict(json in nearly_snapshots()) {
@@ -165,11 +165,11 @@ fn many_of_them_are_snapshots() {
 
     let mut runner = TestRunner::deterministic();
     let strategy = nearly_snapshots();
-    let sound = (0..500).filter(|_| {
+    let sound = (0..200).filter(|_| {
         let json = strategy.new_tree(&mut runner).expect("a tree").current();
         check_snapshot(json.as_bytes())
             .is_some_and(|snapshot| snapshot.shards.primary_len() + snapshot.membership.len() > 0)
     });
     let sound = sound.count();
-    assert!(sound > 50, "{sound} of 500");
+    assert!(sound > 20, "{sound} of 200");
 }

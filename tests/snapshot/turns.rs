@@ -51,7 +51,7 @@ fn checkpoints_of_one_node_are_whole_and_none_is_lost() {
 /// A restore that finds a stale snapshot must not delete the fresh one that a checkpoint has put there meanwhile.
 #[test]
 fn a_restore_deletes_no_fresh_snapshot() {
-    const ROUNDS: u64 = 150;
+    const ROUNDS: u64 = 40;
 
     let (directory, store) = state_dir();
     let node = node("node-1");
