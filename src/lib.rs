@@ -68,9 +68,9 @@
 //! * `migrate`: the module `migrate`, which converts frames and messages of older versions (Unix).
 //! * `ring`: hash single messages with ring instead of sha2. PERF.md says where that pays.
 //!
-//! No global state but rayon's pool, no threads but those in it and those of a scrub or a migration, and all of them only
-//! where a page says so; unsafe code only in the kernels that hash many messages. Every type is `Send` and `Sync` where its
-//! parameters are.
+//! No global state but rayon's pool, no threads but those in it and those of a scrub, a migration or a `Sweeper`, and all of
+//! them only where a page says so; unsafe code only in the kernels that hash many messages. Every type is `Send` and `Sync`
+//! where its parameters are.
 
 extern crate alloc;
 

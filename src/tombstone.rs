@@ -26,7 +26,8 @@
 //! [`TombstoneTable::is_active`] writes nothing that another thread reads, so threads do not slow each other down: some 20
 //! nanoseconds for a hash without a tombstone, in a large table the time of one access to memory more for one that has one.
 //! Recording takes a lock on one of 64 parts. Memory: 41 bytes a slot, and 8 for its nodes; of the slots, 31 to 62 of a
-//! hundred are filled. PERF.md gives the measured figures.
+//! hundred are filled. The smaller arrays that a table grew out of stay until it is dropped, 41 bytes for each slot of the
+//! largest at most. PERF.md gives the measured figures.
 //!
 //! # Clocks
 //!

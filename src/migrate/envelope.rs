@@ -83,7 +83,7 @@ pub enum EnvelopeMigration {
 ///     panic!("it is an old one");
 /// };
 /// assert!(json.starts_with(r#"{"schema_version":5,"tenant_id":"acme","fingerprint_compat":""#));
-/// assert!(json.ends_with(&old[18..])); // all else is as it was
+/// assert!(json.ends_with(&old[19..])); // all else is as it was
 /// assert_eq!(migrator.migrate(json.as_bytes())?, EnvelopeMigration::Current);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

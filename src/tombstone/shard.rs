@@ -141,8 +141,8 @@ impl Shard {
                 Slots::new(FIRST_CAPACITY)
             });
         };
-        let limit = slots.capacity() / 8 * 5;
-        if writer.used < limit.max(1) {
+        let limit = slots.capacity() * 5 / 8;
+        if writer.used < limit {
             return slots;
         }
         if writer.len <= limit / 2 {

@@ -50,7 +50,7 @@ impl Default for TombstoneTable {
 impl<C: Clock> TombstoneTable<C> {
     /// How long a tombstone lasts when nobody says otherwise (specification, section 5).
     pub const DEFAULT_LIFETIME: Duration = Duration::from_secs(60);
-    /// How many tombstones a table takes from gossip when nobody says otherwise: 16,777,216, some 2 GiB.
+    /// How many tombstones a table takes from gossip when nobody says otherwise: 16,777,216, some 3 GiB.
     pub const DEFAULT_MAX_LEN: usize = 1 << 24;
 
     /// A table without tombstones, on this clock.

@@ -25,8 +25,10 @@ pub(crate) fn delete(bytes: &[u8]) -> Result<(String, String, Option<f64>), &'st
     }
 }
 
-/// Hashes in lower case and deadlines, in order; and how many entries say neither.
-pub(crate) fn gossip(bytes: &[u8]) -> Result<(Vec<(String, f64)>, usize), &'static str> {
+/// Hashes in lower case and deadlines, in order; and how many entries do not say both.
+pub(crate) type Gossip = (Vec<(String, f64)>, usize);
+
+pub(crate) fn gossip(bytes: &[u8]) -> Result<Gossip, &'static str> {
     let members = object(bytes, &["fragment_tombstones"])?;
     let entries = match value(&members, "fragment_tombstones") {
         None | Some(Value::Null) => return Ok((Vec::new(), 0)),

@@ -114,10 +114,10 @@ fn a_tombstone_that_is_none_is_refused_with_its_reason() {
             ),
         ),
     ] {
-        assert_eq!(refusal(|body| TombstoneRequest::from_json(body), body.clone()), expected, "{body}");
+        assert_eq!(refusal(TombstoneRequest::from_json, body.clone()), expected, "{body}");
     }
     assert_eq!(
-        refusal(|body| TombstoneRequest::from_json(body), b"{\"\xff\":1}"),
+        refusal(TombstoneRequest::from_json, b"{\"\xff\":1}"),
         "tombstone_json at byte 2: found bytes that are not UTF-8, expected UTF-8"
     );
     let longest = format!(r#"{{"content_hash":"{HASH}","node_id":"{}","until":1}}"#, "n".repeat(250));
@@ -140,7 +140,7 @@ fn a_delete_that_is_none_is_refused_with_its_reason() {
             "tombstone_json at byte 138: tombstone_until: found a second value, expected one",
         ),
     ] {
-        assert_eq!(refusal(|body| DeleteRequest::from_json(body), body.clone()), expected, "{body}");
+        assert_eq!(refusal(DeleteRequest::from_json, body.clone()), expected, "{body}");
     }
 }
 
@@ -208,7 +208,7 @@ fn gossip_that_is_none_is_refused_with_its_reason() {
             "tombstone_json at byte 30: found a JSON syntax error, expected strict JSON (RFC 8259)".into(),
         ),
     ] {
-        assert_eq!(refusal(|body| Gossip::from_json(body), body), expected, "{body}");
+        assert_eq!(refusal(Gossip::from_json, body), expected, "{body}");
     }
 }
 
@@ -219,7 +219,7 @@ fn gossip_has_a_largest_size_and_longer_ones_are_split() {
     assert_eq!(Gossip::from_json(largest.to_json()).expect("a body").len(), 131_072);
     assert_eq!(largest.bodies().count(), 1);
     let larger = entries(Gossip::MAX_LEN + 1);
-    let error = Gossip::from_json(larger.to_json()).unwrap_err();
+    let error = Gossip::from_json(larger.to_json()).expect_err("too long");
     assert_eq!(error.reason(), TombstoneReason::TombstoneField);
     assert_eq!(error.expected(), "an object of at most 131072 entries");
     let read: Vec<_> = larger.bodies().map(|body| Gossip::from_json(body).expect("a body")).collect();
