@@ -133,6 +133,7 @@ impl FrameMigrator {
             write: self.write,
             threads,
             copies: Mutex::default(),
+            sound: Mutex::default(),
             leftovers: Leftovers::new(self.write),
         };
         let takes = |name: &[u8]| is_frame(name) || is_leftover(name);
@@ -164,7 +165,16 @@ struct Run<'r, O> {
     threads: usize,
     /// Those that wait for their verdict, by device and inode.
     copies: Mutex<HashMap<(u64, u64), Copy>>,
+    /// Those that are sound, and take their places together when a round is over.
+    sound: Mutex<Vec<Sound>>,
     leftovers: Leftovers,
+}
+
+/// A copy that is to take its file's place.
+struct Sound {
+    entry: Entry,
+    copy: Copy,
+    header: FrameHeader,
 }
 
 struct Copy {
@@ -213,16 +223,40 @@ impl<O: FrameObserver> Run<'_, O> {
         Ok(Prepared::Verify(to_verify))
     }
 
-    /// What becomes of a file of which the copy is sound.
-    fn convert(&self, copy: Copy, header: FrameHeader) -> io::Result<()> {
-        let file = copy.replacement.file();
+    /// Lets copies take their files' places: step by step, all of them in each, so that the disk puts many on record at once
+    /// instead of each by itself.
+    fn convert(&self, sound: Vec<Sound>) {
+        let files =
+            sound.iter().map(|sound| sound.write_header().and_then(|()| sound.copy.replacement.keep_attributes()));
+        let files: Vec<_> = files.collect();
+        let put_on_disk =
+            |(file, sound): (io::Result<()>, &Sound)| file.and_then(|()| sound.copy.replacement.put_on_disk());
+        let files: Vec<_> = files.into_iter().zip(&sound).map(put_on_disk).collect();
+        let change_names = |(file, sound): (io::Result<()>, Sound)| {
+            let Sound { entry, copy: Copy { replacement, len }, header } = sound;
+            let links = replacement.links();
+            (entry, header, len, links, file.and_then(|()| replacement.change_names()))
+        };
+        let files: Vec<_> = files.into_iter().zip(sound).map(change_names).collect();
+        for (entry, header, len, links, file) in files {
+            let converted = file.and_then(|names| names.put_on_disk());
+            let fate = converted.as_ref().map_or_else(FrameFate::Failed, |()| FrameFate::Converted);
+            self.tell(&FoundFile::new(&entry, false), fate, FrameVersion::of(&header), len, links);
+        }
+    }
+}
+
+impl Sound {
+    /// Magic and schema of v5; what was written is read again.
+    fn write_header(&self) -> io::Result<()> {
+        let file = self.copy.replacement.file();
         file.write_all_at(&V5_START, 0)?;
         let mut start = [0; HEADER_LEN];
         file.read_exact_at(&mut start, 0)?;
-        if start != FrameHeader::new(header.identity_len()).to_bytes() {
+        if start != FrameHeader::new(self.header.identity_len()).to_bytes() {
             return Err(io::Error::other("the header that was written reads otherwise: left as it is"));
         }
-        copy.replacement.take_place()
+        Ok(())
     }
 }
 
@@ -262,6 +296,11 @@ impl<O: FrameObserver> Preparation for Run<'_, O> {
             Ok(prepared) => Ok(prepared),
         }
     }
+
+    fn round_is_over(&self) {
+        let sound = std::mem::take(&mut *self.sound.lock().unwrap_or_else(PoisonError::into_inner));
+        self.convert(sound);
+    }
 }
 
 impl<O: FrameObserver> Observer for Run<'_, O> {
@@ -279,10 +318,10 @@ impl<O: FrameObserver> Observer for Run<'_, O> {
             FileVerdict::Sound { .. } if version == Some(FrameVersion::V5) => tell(FrameFate::Current),
             FileVerdict::Sound { .. } => match copy.zip(report.header()) {
                 None => tell(FrameFate::Convertible),
-                Some((copy, header)) => match self.convert(copy, header) {
-                    Ok(()) => tell(FrameFate::Converted),
-                    Err(error) => tell(FrameFate::Failed(&error)),
-                },
+                Some((copy, header)) => {
+                    let sound = Sound { entry: report.entry().clone(), copy, header };
+                    self.sound.lock().unwrap_or_else(PoisonError::into_inner).push(sound);
+                }
             },
             FileVerdict::Damaged(_) if changed() => tell(FrameFate::Failed(&outdated())),
             FileVerdict::Damaged(error) => tell(FrameFate::Refused(error)),

@@ -124,14 +124,29 @@ impl Replacement {
     /// # Errors
     /// When the other file was written to or replaced since it was opened, and those of the system. The other file, or what
     /// came in its place, then stays.
-    pub(super) fn take_place(mut self) -> io::Result<()> {
-        attributes::keep(&self.old, self.accessed, &self.source, &self.file)?;
-        self.file.sync_all()?;
+    pub(super) fn take_place(self) -> io::Result<()> {
+        self.keep_attributes()?;
+        self.put_on_disk()?;
+        self.change_names()?.put_on_disk()
+    }
+
+    /// The first step of [`Replacement::take_place`]: it gets the other file's rights, attributes and times.
+    pub(super) fn keep_attributes(&self) -> io::Result<()> {
+        attributes::keep(&self.old, self.accessed, &self.source, &self.file)
+    }
+
+    /// The second step. When several files take it one after another, the disk has less to do.
+    pub(super) fn put_on_disk(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
+    /// The third step; the last one is to put the new names on disk.
+    pub(super) fn change_names(mut self) -> io::Result<NewNames> {
         if self.is_outdated() {
             return Err(outdated());
         }
         self.rename()?;
-        Ok(rustix::fs::fsync(&*self.place.directory)?)
+        Ok(NewNames(Arc::clone(&self.place.directory)))
     }
 
     /// Trades names with the other file, looks at what that was, and trades back if it was another one by then.
@@ -184,6 +199,15 @@ impl Replacement {
         rustix::fs::renameat(&**directory, &self.temporary, &**directory, name)?;
         self.is_ours = false;
         Ok(())
+    }
+}
+
+/// A directory of which a name is not on disk yet.
+pub(super) struct NewNames(Arc<dyn AsFd + Send + Sync>);
+
+impl NewNames {
+    pub(super) fn put_on_disk(&self) -> io::Result<()> {
+        Ok(rustix::fs::fsync(&*self.0)?)
     }
 }
 

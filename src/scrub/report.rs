@@ -74,6 +74,11 @@ impl<'a> FileReport<'a> {
         self.claims
     }
 
+    #[cfg(all(unix, feature = "migrate"))]
+    pub(crate) const fn entry(&self) -> &'a Entry {
+        self.entry
+    }
+
     /// The frame's header, where rows 1-6 of the contract hold.
     #[cfg(all(unix, feature = "migrate"))]
     pub(crate) const fn header(&self) -> Option<FrameHeader> {

@@ -35,6 +35,9 @@ pub(crate) trait Preparation: Sync {
     /// # Errors
     /// The file is then told of as unreadable; or opened again, when this run itself has too many open.
     fn prepare(&self, entry: &Entry, file: FrameFile, passed: &dyn Fn(u64) -> bool) -> io::Result<Prepared>;
+
+    /// Called by each thread when it has told the verdicts of a round.
+    fn round_is_over(&self) {}
 }
 
 #[cfg_attr(not(all(unix, feature = "migrate")), expect(dead_code, reason = "a scrub verifies every file"))]

@@ -42,6 +42,7 @@ impl Directory {
 }
 
 /// A name in a directory, or a path that was asked for by itself.
+#[cfg_attr(all(unix, feature = "migrate"), derive(Clone))]
 pub(crate) struct Entry {
     directory: Option<Arc<Directory>>,
     name: CString,

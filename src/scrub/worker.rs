@@ -116,6 +116,7 @@ impl<I: Iterator<Item = PathBuf>, O: Observer + ?Sized> Worker<'_, I, O> {
             self.postpone(&mut slots);
             self.hash(&mut slots);
             self.settle(&mut slots);
+            self.surroundings.terms.preparation.round_is_over();
             self.share(&mut slots);
         }
         self.counts.unfinished |= slots.iter().any(|slot| slot.job.is_some());
