@@ -76,13 +76,15 @@ impl Shard {
                 return found.map(|(_, until)| until);
             }
         }
-        self.until_under_lock(key, place)
+        self.until_under_lock(*key, place)
     }
 
+    /// Takes the key itself: a reference would make each look-up write it to memory.
     #[cold]
-    fn until_under_lock(&self, key: &Key, place: Place) -> Option<f64> {
+    #[inline(never)]
+    fn until_under_lock(&self, key: Key, place: Place) -> Option<f64> {
         let _writer = lock(&self.writer.0);
-        Some(self.slots()?.find(key, place)?.1)
+        Some(self.slots()?.find(&key, place)?.1)
     }
 
     /// The tombstone of a key, dropped or not.
