@@ -67,7 +67,7 @@ impl fmt::Display for SnapshotReason {
 /// assert_eq!(error.field(), Some("membership[0].port"));
 /// assert_eq!(
 ///     error.to_string(),
-///     "snapshot_field at byte 135: membership[0].port: found 65536, expected an integer from 1 to 65535"
+///     "snapshot_field at byte 130: membership[0].port: found 65536, expected an integer from 1 to 65535"
 /// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
