@@ -164,7 +164,7 @@ impl Reason {
                 "The body was cut or its producer writes invalid JSON: send it again, or mend the producer."
             }
             Self::MessageVersion => {
-                "The sender speaks another version: upgrade it, and convert stored messages with `membrane-codec migrate envelopes`."
+                "The sender speaks another version: upgrade it, and convert stored messages of versions 2 to 4 with `membrane-codec migrate envelopes`."
             }
             Self::MessageField => "The sender breaks the field's domain: mend it; the fields of v5 are all required.",
         }

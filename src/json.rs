@@ -1,8 +1,8 @@
 //! Strict JSON (contract, section 2): the rules for every JSON text of the format, beyond what serde_json asks.
 //!
 //! serde_json checks the grammar and gives the raw text of each value. Checked here: no lone surrogates and no deep nesting
-//! anywhere, no known key twice. Costs two passes over the text; allocates nothing but serde_json's scratch memory for keys
-//! with escapes.
+//! anywhere, no known key twice. Costs two passes over the text; allocates nothing but serde_json's scratch memory: for keys
+//! with escapes, and a byte for each bracket that is open, no more than may be.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -71,16 +71,6 @@ pub(crate) struct Fault {
     pub(crate) problem: JsonProblem,
 }
 
-#[cfg(feature = "cluster")]
-impl Fault {
-    /// What was found and what was expected, for those whose errors are of another type.
-    pub(crate) fn wording(&self) -> (alloc::string::String, alloc::string::String) {
-        use alloc::string::ToString;
-        let error = Error::new(0, Detail::Json(Document::Identity, self.problem));
-        (error.found().to_string(), error.expected().to_string())
-    }
-}
-
 pub(crate) const fn fault(offset: usize, problem: JsonProblem) -> Fault {
     Fault { offset, problem }
 }
@@ -99,12 +89,13 @@ pub(crate) fn members<'a, K: Copy, const N: usize>(
     index: impl Fn(K) -> usize,
 ) -> Result<Members<'a, K, N>, Fault> {
     let text = str::from_utf8(json).map_err(|error| fault(error.valid_up_to(), JsonProblem::InvalidUtf8))?;
+    let strings = check_nesting_first(text)?;
     let mut members = Members { raw: [None; N], duplicate: None };
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let reading = Reading { members: &mut members, key_of, index };
     deserializer.deserialize_map(reading).map_err(|error| refusal(&error, text))?;
     deserializer.end().map_err(|error| fault(offset_of(&error, text), JsonProblem::TrailingCharacters))?;
-    check_strings_and_nesting(text)?;
+    strings?;
     Ok(members)
 }
 
@@ -115,16 +106,11 @@ pub(crate) fn members<'a, K: Copy, const N: usize>(
 #[cfg(feature = "cluster")]
 pub(crate) fn check_object(text: &str, nesting_is_known: bool) -> Result<(), Fault> {
     let has_escapes = || memchr::memchr(b'\\', text.as_bytes()).is_some();
-    let strings = if nesting_is_known && !has_escapes() { Ok(()) } else { check_strings_and_nesting(text) };
-    match strings {
-        Err(fault) if fault.problem == JsonProblem::TooDeep => Err(fault),
-        strings => {
-            let mut deserializer = serde_json::Deserializer::from_str(text);
-            deserializer.deserialize_map(serde::de::IgnoredAny).map_err(|error| refusal(&error, text))?;
-            deserializer.end().map_err(|error| fault(offset_of(&error, text), JsonProblem::TrailingCharacters))?;
-            strings
-        }
-    }
+    let strings = if nesting_is_known && !has_escapes() { Ok(()) } else { check_nesting_first(text)? };
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    deserializer.deserialize_map(serde::de::IgnoredAny).map_err(|error| refusal(&error, text))?;
+    deserializer.end().map_err(|error| fault(offset_of(&error, text), JsonProblem::TrailingCharacters))?;
+    strings
 }
 
 struct Reading<'m, 'a, K, F, I, const N: usize> {
@@ -175,6 +161,15 @@ impl<K, F: Fn(&str) -> Option<K>> Visitor<'_> for AnyKey<'_, F> {
 
     fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
         Ok((self.0)(name))
+    }
+}
+
+/// Fails for what is nested too deep, before serde_json takes note of each bracket that is open. What it says of strings
+/// holds if the text turns out to be JSON.
+fn check_nesting_first(text: &str) -> Result<Result<(), Fault>, Fault> {
+    match check_strings_and_nesting(text) {
+        Err(fault) if fault.problem == JsonProblem::TooDeep => Err(fault),
+        strings => Ok(strings),
     }
 }
 

@@ -149,3 +149,37 @@ fn a_line_of_any_length_costs_no_more_memory() {
         )
     );
 }
+
+#[test]
+fn a_document_that_is_too_long_is_one() {
+    let directory = directory();
+    let text = ["{\n".to_owned(), format!("{}\n", " ".repeat(1023)).repeat(65 << 10), "}\n".to_owned()].concat();
+    let (status, lines) = json_of(directory.path(), text);
+    let detail = "too_long: more than 67108864 bytes";
+    assert_eq!((status, lines), (Some(2), vec![json!({"status": "io_error", "reason": "too_long", "detail": detail})]));
+}
+
+#[test]
+fn lines_are_judged_as_they_come() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Command, Stdio};
+
+    let mut command = Command::new(support::PROGRAM);
+    command.args(["message", "--json", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut said = || {
+        let mut line = String::new();
+        stdout.read_line(&mut line).expect("text");
+        line
+    };
+    writeln!(stdin, "{}\n{{}}", body()).expect("it reads");
+    assert_eq!(said(), "{\"line\":1,\"status\":\"ok\"}\n");
+    assert!(said().starts_with("{\"line\":2,\"status\":\"schema_error\",\"reason\":\"message_field\""));
+    writeln!(stdin, "{}", body()).expect("it reads");
+    assert_eq!(said(), "{\"line\":3,\"status\":\"ok\"}\n");
+    drop(stdin);
+    assert_eq!(said(), "");
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+}

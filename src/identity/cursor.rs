@@ -1,4 +1,4 @@
-//! Takes the pieces of an identity, one by one, from the front of a JSON text whose layout is known.
+//! Takes the pieces of an identity or a message, one by one, from the front of a JSON text whose layout is known.
 
 use super::{Dtype, HeadRange, InclusiveRange, PayloadHash, ShapeView, Text, write};
 use crate::format::MAX_INTEGER;
@@ -12,7 +12,7 @@ pub(crate) fn is_plain(json: &[u8]) -> bool {
         chunk.iter().fold(true, |plain, &byte| plain & (byte.wrapping_sub(b' ') <= b'~' - b' ') & (byte != b'\\'))
     }
     let (chunks, rest) = json.as_chunks();
-    // The last chunk overlaps the one before. An identity is never shorter than a chunk.
+    // The last chunk overlaps the one before. No identity is shorter than a chunk, and no message.
     let end_is_plain = rest.is_empty() || json.last_chunk().is_some_and(chunk_is_plain);
     end_is_plain && chunks.iter().all(chunk_is_plain)
 }

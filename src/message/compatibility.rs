@@ -18,6 +18,11 @@ impl CompatFingerprint {
         PayloadHash::from_text(text).map(Self)
     }
 
+    /// These 64 characters.
+    pub(super) const fn from_characters(characters: PayloadHash) -> Self {
+        Self(characters)
+    }
+
     /// The 64 characters, as written.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
@@ -26,13 +31,6 @@ impl CompatFingerprint {
     /// The hash that they name.
     pub fn digest(&self) -> Digest {
         self.0.digest()
-    }
-}
-
-impl From<PayloadHash> for CompatFingerprint {
-    /// The same characters.
-    fn from(hash: PayloadHash) -> Self {
-        Self(hash)
     }
 }
 

@@ -126,7 +126,10 @@ impl ReuseScore {
         Number::from_f64(score).and_then(Self::from_number).ok_or(DomainError::new(MessageField::ReuseScore.domain()))
     }
 
-    pub(super) const ZERO: Self = Self(Number::Integer(0));
+    /// The integer 0.
+    pub const ZERO: Self = Self(Number::Integer(0));
+    /// The integer 1.
+    pub const ONE: Self = Self(Number::Integer(1));
 
     pub(super) fn from_number(number: Number) -> Option<Self> {
         (number.as_f64() <= 1.0).then_some(Self(number))

@@ -7,8 +7,8 @@ use crate::error::Error;
 /// nothing for a valid body, and some bytes for one that is not. Bodies that name surrogate pairs by escapes are the
 /// exception: serde_json reads them, which may allocate for a key or a hash with escapes.
 ///
-/// What it keeps grows with the largest body that needed the second road, some thirty times its length for a body of
-/// numbers alone, so bound what you read from the network. Not shared between threads: take one for each, or a pool.
+/// What it keeps is at most 2 MiB, and some KiB where bodies are as short as they should be. Not shared between threads:
+/// take one for each, or a pool.
 #[derive(Debug, Default)]
 pub struct MessageParser {
     memory: TapeMemory,
@@ -26,8 +26,8 @@ impl MessageParser {
     ///
     /// The view borrows from the body and from this parser.
     ///
-    /// Cost: one pass for a body of printable ASCII without escapes and unknown keys. Other valid bodies are copied and go
-    /// through simd-json, bodies that are not valid through both and serde_json. PERF.md has the figures.
+    /// Cost: one pass for a body of printable ASCII without escapes and unknown keys. Other valid bodies of up to 64 KiB are
+    /// copied and go through simd-json; longer ones and those that are not valid go through serde_json. PERF.md has the figures.
     ///
     /// # Errors
     /// Offsets count from the start of `body`. What is wrong with the JSON goes first, then the first field at fault in the

@@ -54,7 +54,7 @@ fn message<'a>(cursor: &mut Cursor<'a>) -> Option<MessageView<'a>> {
             MessageField::FingerprintCompat => {
                 fingerprint_compat = Some(match cursor.literal("\"\"") {
                     Some(()) => None,
-                    None => Some(CompatFingerprint::from(hash(cursor)?)),
+                    None => Some(CompatFingerprint::from_characters(hash(cursor)?)),
                 });
             }
         }

@@ -41,15 +41,18 @@ impl fmt::Debug for TapeMemory {
     }
 }
 
+/// Of longer bodies the tape, which can have thirty times their length, would be kept for ever.
+const MAX_LEN: usize = 64 << 10;
+
 impl TapeMemory {
     pub(super) fn parse(&mut self, body: &[u8]) -> Option<MessageView<'_>> {
-        if may_name_surrogates(body) {
+        if body.len() > MAX_LEN || may_name_surrogates(body) {
             return None;
         }
         let Self { text, buffers, tape, dims } = self;
         text.clear();
         text.extend_from_slice(body);
-        text.resize(body.len().checked_add(INPUT_PADDING)?, 0);
+        text.resize(body.len() + INPUT_PADDING, 0);
         let mut filled = core::mem::replace(tape, Tape(Vec::new())).reset();
         let view = match simd_json::fill_tape_padded(text, body.len(), buffers, &mut filled) {
             Ok(()) => message(&filled.0, dims),

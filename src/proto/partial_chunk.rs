@@ -35,6 +35,8 @@ impl Piece {
 #[derive(Default)]
 pub(super) struct PartialChunk {
     pieces: BTreeMap<u64, Bytes>,
+    /// How many bytes the pieces have.
+    there: u64,
     /// The chunk's length, once a piece has told it.
     len: Option<u64>,
     /// The chunk's digest, if it came as a whole.
@@ -48,7 +50,7 @@ impl PartialChunk {
 
     /// The chunk's length, if it is there from its first byte to its last.
     pub(super) fn whole_len(&self) -> Option<u64> {
-        self.len.filter(|_| self.gaps().next().is_none())
+        self.len.filter(|len| *len == self.there)
     }
 
     /// The ranges of `piece` that are not there yet, in order.
@@ -117,6 +119,7 @@ impl PartialChunk {
             // What is kept alive stays within twice what is kept.
             let shares = part.len() >= MIN_SHARED_LEN && part.len() >= piece.data.len() / 2;
             let part = if shares { piece.data.slice(from..to) } else { Bytes::copy_from_slice(part) };
+            self.there += part.len() as u64;
             self.pieces.insert(range.start, part);
         }
     }

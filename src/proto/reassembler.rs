@@ -393,8 +393,10 @@ impl<W: Write> Reassembler<W> {
     /// Sends out the chunks whose turn has come.
     fn let_go(&mut self) -> Result<(), ReceiveError> {
         while let Some(first) = self.waiting.first_entry() {
-            let len = first.get().whole_len().filter(|_| *first.key() == self.gone.len() as u32);
-            let Some(len) = len else { break };
+            if *first.key() != self.gone.len() as u32 {
+                break;
+            }
+            let Some(len) = first.get().whole_len() else { break };
             let chunk = first.remove();
             self.waiting_pieces -= chunk.piece_count();
             self.waiting_len -= len;

@@ -73,7 +73,7 @@ struct Facts {
 impl TombstoneError {
     /// The text is no strict JSON.
     pub(super) fn json(fault: &Fault) -> Self {
-        let (found, expected) = fault.wording();
+        let (found, expected) = (fault.problem.found().to_owned(), fault.problem.expected().to_string());
         Self(Box::new(Facts {
             reason: TombstoneReason::TombstoneJson,
             offset: fault.offset as u64,

@@ -107,7 +107,8 @@ pub(crate) fn messages() -> impl Strategy<Value = FragmentMessage> {
                     version_id: version.try_into().expect("from 1"),
                     consistency,
                     hlc,
-                    fingerprint_compat: compat.map(CompatFingerprint::from),
+                    fingerprint_compat: compat
+                        .map(|hash| hash.as_str().parse::<CompatFingerprint>().expect("hexadecimal")),
                 }
             },
         )

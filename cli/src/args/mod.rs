@@ -198,7 +198,8 @@ fn file() -> impl TypedValueParser<Value = PathBuf> {
     after_help = EXIT_STATUS,
     after_long_help = "\
 A file is taken for one document unless it has several lines and one of them is an object by
-itself: then each line is a message, blank ones aside. Lines of more than 64 MiB are not judged.
+itself: then each line is a message, blank ones aside. An array of messages is none. Documents and
+lines of more than 64 MiB are not judged.
 
 With --json, one object per message:
   {\"line\"?, \"status\", \"reason\"?, \"detail\"?, \"findings\"?}

@@ -5,40 +5,40 @@ mod bodies;
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
-use membrane_codec::{Compatibility, Digest, Error, MessageParser, Reason};
+use membrane_codec::{Compatibility, Digest, MessageParser, Reason};
 use serde::Serialize;
 
 use self::bodies::{Bodies, Body};
 use crate::args::MessageArgs;
 use crate::display::{BAD, GOOD, count, painted, printable};
-use crate::input::Input;
+use crate::input::{Input, is_stdin};
+use crate::json;
 use crate::outcome::{Failure, Outcome};
-
-/// The status of a line that is too long to be judged.
-const TOO_LONG: &str = "too_long";
-/// What `--compat` asks about.
-const OTHER_ENGINE: &str = "fingerprint_compat_mismatch";
-const NO_ENGINE: &str = "fingerprint_compat_unstated";
 
 pub(crate) fn run(args: &MessageArgs) -> Result<Outcome, Failure> {
     let input = Input::open(&args.path).map_err(|error| Failure::trouble(&args.path, error))?;
     let mut bodies = Bodies::of(input).map_err(|error| Failure::trouble(&args.path, error))?;
     let mut parser = MessageParser::new();
     let mut stdout = BufWriter::new(anstream::stdout().lock());
-    let mut totals = Totals::default();
+    let mut totals = Totals::new();
     while let Some((line, body)) = bodies.next().map_err(|error| Failure::trouble(&args.path, error))? {
         let verdict = Verdict::of(body, &mut parser, args.compat.as_ref().map(|engine| engine.digest()));
         totals.count(&verdict);
-        let printed = if args.json {
-            print_json(&mut stdout, line, &verdict)
-        } else if verdict.reason().is_some() {
-            let place = line.map(|line| format!(":{line}")).unwrap_or_default();
-            let status = painted(verdict.status(), BAD);
-            writeln!(stdout, "{status}  {}{place}\n    {}", printable(&args.path), verdict.detail().unwrap_or_default())
-        } else {
-            Ok(())
+        let printed = match verdict.problem {
+            _ if args.json => {
+                let line = json_line(line, &verdict).map_err(io::Error::from).map_err(Failure::stdout)?;
+                stdout.write_all(line.as_bytes())
+            }
+            Some(problem) => {
+                let place = line.map(|line| format!(":{line}")).unwrap_or_default();
+                let detail = verdict.detail.as_deref().unwrap_or(problem.as_str());
+                let status = painted(verdict.status, BAD);
+                writeln!(stdout, "{status}  {}{place}\n    {detail}", printable(&args.path))
+            }
+            None => Ok(()),
         };
-        printed.map_err(Failure::stdout)?;
+        // Whoever sends lines one by one may wait for what is said of each.
+        printed.and_then(|()| if is_stdin(&args.path) { stdout.flush() } else { Ok(()) }).map_err(Failure::stdout)?;
     }
     if !args.json {
         totals.print(&mut stdout).map_err(Failure::stdout)?;
@@ -47,51 +47,79 @@ pub(crate) fn run(args: &MessageArgs) -> Result<Outcome, Failure> {
     Ok(totals.outcome)
 }
 
-enum Verdict {
-    Valid,
-    Invalid(Error),
+/// What was found of one body, for the counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Problem {
+    Invalid(Reason),
     TooLong,
     /// Valid, but not for the engine that was asked about.
-    Finding(&'static str),
+    OtherEngine,
+    UnstatedEngine,
+}
+
+impl Problem {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Invalid(reason) => reason.as_str(),
+            Self::TooLong => "too_long",
+            Self::OtherEngine => "fingerprint_compat_mismatch",
+            Self::UnstatedEngine => "fingerprint_compat_unstated",
+        }
+    }
+
+    const fn is_finding(self) -> bool {
+        matches!(self, Self::OtherEngine | Self::UnstatedEngine)
+    }
+
+    fn outcome(self) -> Outcome {
+        match self {
+            Self::TooLong => Outcome::Unreadable,
+            _ => Outcome::Damage,
+        }
+    }
+
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Invalid(reason) => reason.advice(),
+            Self::TooLong => "No message is that long: check that the file holds messages, one per line.",
+            Self::OtherEngine => "Computed by an engine that this one cannot follow: do not use the fragment here.",
+            Self::UnstatedEngine => {
+                "The sender did not say for which engines: compare the identity's own, see fingerprint --compat."
+            }
+        }
+    }
+}
+
+/// The verdict on one body.
+struct Verdict {
+    status: &'static str,
+    problem: Option<Problem>,
+    detail: Option<String>,
 }
 
 impl Verdict {
     fn of(body: Body<'_>, parser: &mut MessageParser, engine: Option<Digest>) -> Self {
-        let Body::Whole(json) = body else { return Self::TooLong };
-        match parser.parse(json) {
-            Err(error) => Self::Invalid(error),
-            Ok(message) => match engine.map(|engine| message.compatibility(engine)) {
-                None | Some(Compatibility::Same) => Self::Valid,
-                Some(Compatibility::Different) => Self::Finding(OTHER_ENGINE),
-                Some(Compatibility::Unstated) => Self::Finding(NO_ENGINE),
-            },
-        }
-    }
-
-    fn status(&self) -> &'static str {
-        match self {
-            Self::Valid | Self::Finding(_) => "ok",
-            Self::Invalid(error) => error.class().as_str(),
-            Self::TooLong => "io_error",
-        }
-    }
-
-    fn reason(&self) -> Option<&'static str> {
-        match self {
-            Self::Valid => None,
-            Self::Invalid(error) => Some(error.reason().as_str()),
-            Self::TooLong => Some(TOO_LONG),
-            Self::Finding(finding) => Some(finding),
-        }
-    }
-
-    fn detail(&self) -> Option<String> {
-        match self {
-            Self::Valid => None,
-            Self::Invalid(error) => Some(error.to_string()),
-            Self::TooLong => Some(format!("{TOO_LONG}: more than {} bytes", bodies::MAX_BODY_LEN)),
-            Self::Finding(finding) => Some((*finding).to_owned()),
-        }
+        let Body::Whole(json) = body else {
+            let detail = format!("{}: more than {} bytes", Problem::TooLong.as_str(), bodies::MAX_BODY_LEN);
+            return Self { status: "io_error", problem: Some(Problem::TooLong), detail: Some(detail) };
+        };
+        let message = match parser.parse(json) {
+            Ok(message) => message,
+            Err(error) => {
+                let problem = Problem::Invalid(error.reason());
+                return Self {
+                    status: error.class().as_str(),
+                    problem: Some(problem),
+                    detail: Some(error.to_string()),
+                };
+            }
+        };
+        let problem = match engine.map(|engine| message.compatibility(engine)) {
+            None | Some(Compatibility::Same) => None,
+            Some(Compatibility::Different) => Some(Problem::OtherEngine),
+            Some(Compatibility::Unstated) => Some(Problem::UnstatedEngine),
+        };
+        Self { status: "ok", problem, detail: None }
     }
 }
 
@@ -103,65 +131,52 @@ struct JsonLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<String>,
+    detail: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     findings: Vec<&'a str>,
 }
 
-fn print_json(out: &mut impl Write, line: Option<u64>, verdict: &Verdict) -> io::Result<()> {
-    let (reason, detail, findings) = match verdict {
-        Verdict::Finding(finding) => (None, None, vec![*finding]),
-        _ => (verdict.reason(), verdict.detail(), Vec::new()),
-    };
-    serde_json::to_writer(&mut *out, &JsonLine { line, status: verdict.status(), reason, detail, findings })?;
-    writeln!(out)
+fn json_line(line: Option<u64>, verdict: &Verdict) -> serde_json::Result<String> {
+    let (findings, reasons): (Vec<_>, Vec<_>) = verdict.problem.into_iter().partition(|problem| problem.is_finding());
+    json::line(&JsonLine {
+        line,
+        status: verdict.status,
+        reason: reasons.first().map(|reason| reason.as_str()),
+        detail: verdict.detail.as_deref(),
+        findings: findings.iter().map(|finding| finding.as_str()).collect(),
+    })
 }
 
 struct Totals {
     messages: u64,
     ok: u64,
-    reasons: BTreeMap<&'static str, u64>,
+    problems: BTreeMap<Problem, u64>,
     outcome: Outcome,
 }
 
-impl Default for Totals {
-    fn default() -> Self {
-        Self { messages: 0, ok: 0, reasons: BTreeMap::new(), outcome: Outcome::AllWell }
-    }
-}
-
 impl Totals {
+    fn new() -> Self {
+        Self { messages: 0, ok: 0, problems: BTreeMap::new(), outcome: Outcome::AllWell }
+    }
+
     fn count(&mut self, verdict: &Verdict) {
         self.messages += 1;
-        self.ok += u64::from(verdict.status() == "ok");
-        if let Some(reason) = verdict.reason() {
-            *self.reasons.entry(reason).or_default() += 1;
+        self.ok += u64::from(verdict.status == "ok");
+        if let Some(problem) = verdict.problem {
+            *self.problems.entry(problem).or_default() += 1;
+            self.outcome = self.outcome.max(problem.outcome());
         }
-        self.outcome = self.outcome.max(match verdict {
-            Verdict::Valid => Outcome::AllWell,
-            Verdict::Invalid(_) | Verdict::Finding(_) => Outcome::Damage,
-            Verdict::TooLong => Outcome::Unreadable,
-        });
     }
 
     fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        if self.ok < self.messages || !self.reasons.is_empty() {
+        if !self.problems.is_empty() {
             writeln!(out)?;
         }
         writeln!(out, "{}", count(self.messages, "message"))?;
         writeln!(out, "{:>9}  {GOOD}ok{GOOD:#}", self.ok)?;
-        for (reason, number) in &self.reasons {
-            writeln!(out, "\n{number:>9}  {BAD}{reason}{BAD:#}\n           {}", advice(reason))?;
+        for (problem, number) in &self.problems {
+            writeln!(out, "\n{number:>9}  {BAD}{}{BAD:#}\n           {}", problem.as_str(), problem.advice())?;
         }
         Ok(())
-    }
-}
-
-fn advice(code: &str) -> &'static str {
-    match code {
-        TOO_LONG => "No message is that long: check that the file holds messages, one per line.",
-        OTHER_ENGINE => "Computed by an engine that this one cannot follow: do not use the fragment here.",
-        NO_ENGINE => "The sender did not say for which engines: compare the identity's own, see fingerprint --compat.",
-        code => Reason::ALL.iter().find(|reason| reason.as_str() == code).map_or("", |reason| reason.advice()),
     }
 }
