@@ -266,3 +266,13 @@ fn windows_of_zstd() {
     let cut = Chunker::new().compression(Compression::Zstd).zstd_level(i32::MAX).cut(zeros.clone()).expect("one chunk");
     assert!(receive(&envelope_of(&cut), cut.chunks()).expect("sound") == zeros);
 }
+
+#[test]
+fn a_skippable_frame_is_no_empty_payload() {
+    let skippable = [&0x184D_2A50_u32.to_le_bytes()[..], &4_u32.to_le_bytes(), b"meta"].concat();
+    for chunk_len in [1, 3, 4, 12] {
+        let result = receive(&envelope(Compression::Zstd, 0, b""), cuts(&skippable, chunk_len));
+        let ReceiveError::Refused(error) = result.expect_err("no frame of zstd") else { panic!("it can be written") };
+        assert_eq!(error.reason(), WireReason::CompressedStream, "{error}");
+    }
+}
