@@ -249,6 +249,9 @@ pub(crate) fn offset_of(error: &serde_json::Error, text: &str) -> usize {
 /// What is wrong with text of which serde_json could not read an object.
 fn refusal(error: &serde_json::Error, text: &str) -> Fault {
     let offset = offset_of(error, text);
+    if text.starts_with('\u{feff}') {
+        return fault(0, JsonProblem::ByteOrderMark);
+    }
     match error.classify() {
         Category::Eof => fault(offset, JsonProblem::UnexpectedEnd),
         // Another value than an object; where it ends is of no interest.

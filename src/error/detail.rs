@@ -11,6 +11,8 @@ use crate::format::{Field, HEADER_LEN, MAGIC, MAGIC_V2, MAGIC_V4, MAX_NESTING, M
 pub enum JsonProblem {
     /// The bytes are not UTF-8.
     InvalidUtf8,
+    /// The text begins with a byte order mark.
+    ByteOrderMark,
     /// The text breaks the grammar of RFC 8259 here.
     Syntax,
     /// The text ends inside a value.
@@ -32,6 +34,7 @@ impl JsonProblem {
     pub(crate) const fn found(self) -> &'static str {
         match self {
             Self::InvalidUtf8 => "bytes that are not UTF-8",
+            Self::ByteOrderMark => "a byte order mark",
             Self::Syntax => "a JSON syntax error",
             Self::UnexpectedEnd => "the end of the text",
             Self::NotAnObject => "another JSON value",
@@ -54,6 +57,7 @@ impl fmt::Display for ExpectedJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             JsonProblem::InvalidUtf8 => f.write_str("UTF-8"),
+            JsonProblem::ByteOrderMark => f.write_str("JSON without one"),
             JsonProblem::Syntax => f.write_str("strict JSON (RFC 8259)"),
             JsonProblem::UnexpectedEnd => f.write_str("the rest of the object"),
             JsonProblem::NotAnObject => f.write_str("one object"),

@@ -4,7 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::digest::Digest;
-use crate::format::MessageField;
+use crate::format::IdentityField;
 use crate::identity::{DomainError, PayloadHash};
 
 /// A `fingerprint_compat`: 64 hexadecimal characters, kept in the case in which they were written.
@@ -49,7 +49,7 @@ impl FromStr for CompatFingerprint {
     /// # Errors
     /// [`DomainError`] when the text has another length or holds another character.
     fn from_str(text: &str) -> Result<Self, DomainError> {
-        Self::from_text(text.as_bytes()).ok_or(DomainError::new(MessageField::FingerprintCompat.domain()))
+        Self::from_text(text.as_bytes()).ok_or(DomainError::new(IdentityField::PayloadHash.domain()))
     }
 }
 

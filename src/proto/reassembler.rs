@@ -208,9 +208,10 @@ impl<W: Write> Reassembler<W> {
         })
     }
 
-    /// Whether the whole payload went out, so that [`Reassembler::finish`] can give it.
+    /// Whether nothing is left to ask for: [`missing`](Self::missing) is empty, and [`Reassembler::finish`] says whether what
+    /// came is the payload.
     pub fn is_complete(&self) -> bool {
-        self.outlet.has_ended()
+        self.missing().next().is_none()
     }
 
     /// How many bytes came, each counted once: of the payload, or of its compressed stream.

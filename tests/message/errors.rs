@@ -22,6 +22,10 @@ fn the_text_of_an_error() {
         refused(&body_with("schema_version", "4")).to_string(),
         "message_version at byte 18: schema_version: found 4, expected the integer 5"
     );
+    assert_eq!(
+        refused(&format!("\u{feff}{}", body())).to_string(),
+        "message_json at byte 0: found a byte order mark, expected JSON without one"
+    );
     assert_eq!(refused("[]").to_string(), "message_json at byte 0: found another JSON value, expected one object");
 }
 

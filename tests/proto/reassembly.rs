@@ -433,3 +433,21 @@ fn sinks_that_fail() {
     assert!(reassembler.receive_many(payload.chunks().collect()).iter().all(Result::is_ok));
     assert!(matches!(reassembler.finish(), Err(ReceiveError::Sink(_))));
 }
+
+/// Whoever asks as long as something is missing comes to an end, also with a sender that announced more than it has.
+#[test]
+fn there_is_an_end_to_asking() {
+    let payload = Chunker::new().chunk_len(3).cut(b"payload".as_slice().into()).expect("bounds are kept");
+    let mut envelope = envelope_of(&payload);
+    envelope.total_bytes += 1;
+    let mut reassembler = Reassembler::in_memory(&envelope).expect("it is well formed");
+    while !reassembler.is_complete() {
+        for request in reassembler.missing().collect::<Vec<_>>() {
+            reassembler.receive(payload.answer(&request).expect("it has that")).expect("sound");
+        }
+    }
+    let ReceiveError::Refused(error) = reassembler.finish().expect_err("a byte is missing") else {
+        panic!("in memory")
+    };
+    assert_eq!(error.reason(), WireReason::ContentLength);
+}
