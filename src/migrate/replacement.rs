@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Stat, Timespec};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::attributes;
@@ -60,8 +60,6 @@ pub(super) struct Replacement {
     source: File,
     /// The file that is to be replaced, as it was opened.
     old: Stat,
-    /// When that was last read before.
-    accessed: Timespec,
     file: File,
     temporary: CString,
     is_ours: bool,
@@ -79,12 +77,12 @@ impl Replacement {
     /// An empty file beside the one that was opened as `entry` says, with its owner.
     pub(super) fn create(entry: &Entry, source: FrameFile) -> io::Result<Self> {
         let place = Place::of(entry)?;
-        let (source, accessed) = source.into_file();
-        let old = rustix::fs::fstat(&source)?;
+        // From here on, whoever writes to it is noticed: also before anything is known that is to be replaced.
+        let (source, old) = source.into_file();
         // For the moment in which it has the temporary name. Where it cannot be locked, nobody else can either.
         let _ = rustix::fs::flock(&source, FlockOperation::NonBlockingLockShared);
         let (file, temporary) = create_locked(&place, &old)?;
-        let replacement = Self { place, source, old, accessed, file, temporary, is_ours: true };
+        let replacement = Self { place, source, old, file, temporary, is_ours: true };
         attributes::keep_owner(&replacement.old, &replacement.file)?;
         Ok(replacement)
     }
@@ -132,7 +130,7 @@ impl Replacement {
 
     /// The first step of [`Replacement::take_place`]: it gets the other file's rights, attributes and times.
     pub(super) fn keep_attributes(&self) -> io::Result<()> {
-        attributes::keep(&self.old, self.accessed, &self.source, &self.file)
+        attributes::keep(&self.old, &self.source, &self.file)
     }
 
     /// The second step. When several files take it one after another, the disk has less to do.

@@ -205,29 +205,58 @@ fn a_stop_and_a_missing_file() {
     assert_eq!(log.files.into_inner().expect("nobody panicked")[0].1, "failed");
 }
 
-/// A file that is written to while it is read stays as its writer left it.
-#[test]
-fn a_file_that_grows_meanwhile() {
-    struct Grow(PathBuf, Log);
-    impl EnvelopeObserver for Grow {
+/// Migrates a file, to which `more` is appended once when its observer is told of something; what was told, and its bytes.
+fn migrated_while_appended_to(text: &str, when: When) -> (&'static str, String) {
+    struct Append(PathBuf, When, std::sync::Once, Log);
+    impl Append {
+        fn at(&self, now: When) {
+            if now == self.1 {
+                self.2.call_once(|| {
+                    let mut file = fs::File::options().append(true).open(&self.0).expect("it is there");
+                    std::io::Write::write_all(&mut file, b"\nmore").expect("room");
+                });
+            }
+        }
+    }
+    impl EnvelopeObserver for Append {
         fn refused(&self, file: &FoundFile<'_>, line: u64, why: &Refusal) {
-            self.1.refused(file, line, why);
+            self.at(When::Refused);
+            self.3.refused(file, line, why);
         }
         fn file(&self, report: &EnvelopeFileReport<'_>) {
-            self.1.file(report);
+            self.3.file(report);
         }
         fn advanced(&self, _: u64) {
-            let mut file = fs::File::options().append(true).open(&self.0).expect("it is there");
-            std::io::Write::write_all(&mut file, b"\nmore").expect("room");
+            self.at(When::Advanced);
         }
     }
     let directory = directory();
-    let path = write(directory.path(), "a.jsonl", v2().as_bytes());
-    let grow = Grow(path.clone(), Log::default());
-    migrator().write(true).run([path.clone()], &grow);
-    assert_eq!(grow.1.files.into_inner().expect("nobody panicked")[0].1, "failed");
-    assert_eq!(
-        (read(&path), names_in(directory.path())),
-        (format!("{}\nmore", v2()).into_bytes(), vec!["a.jsonl".to_owned()])
-    );
+    let path = write(directory.path(), "a.jsonl", text.as_bytes());
+    let append = Append(path.clone(), when, std::sync::Once::new(), Log::default());
+    migrator().write(true).run([path.clone()], &append);
+    assert_eq!(names_in(directory.path()), ["a.jsonl"]);
+    let fate = append.3.files.into_inner().expect("nobody panicked")[0].1;
+    (fate, String::from_utf8(read(&path)).expect("text"))
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum When {
+    Refused,
+    Advanced,
+}
+
+/// A file that is written to while it is read stays as its writer left it, whether it is known by then that it changes.
+#[test]
+fn a_file_that_grows_meanwhile() {
+    let old = v2();
+    for (text, when) in [
+        (old.clone(), When::Advanced),
+        // The document is read and converted, but nothing is written yet.
+        (format!("{{\"schema_version\":1}}\n{old}"), When::Refused),
+        // As lines, of which the first one stays.
+        (format!("broken\n{old}"), When::Refused),
+        (format!("broken\n{old}\n{old}"), When::Advanced),
+    ] {
+        assert_eq!(migrated_while_appended_to(&text, when), ("failed", format!("{text}\nmore")));
+    }
 }
