@@ -8,10 +8,11 @@ use std::path::PathBuf;
 
 use super::document::{EnvelopeCounts, is_object, migrate_document};
 use super::envelope::EnvelopeMigrator;
-use super::leftovers::{Leftovers, Stop};
-use super::replacement::{is_leftover, outdated};
+use super::leftovers::{Leftovers, Met, Stop};
+use super::replacement::outdated;
 use super::report::{EnvelopeFate, EnvelopeFileReport, EnvelopeObserver, MigrationSummary, Refusal};
 use super::rewrite::Rewrite;
+use super::temporary::is_leftover;
 use crate::error::Error;
 use crate::frame::Accepts;
 use crate::scrub::{
@@ -117,11 +118,17 @@ struct Run<'r, O> {
 
 impl<O: EnvelopeObserver> Preparation for Run<'_, O> {
     fn prepare(&self, entry: &Entry, file: FrameFile, passed: &dyn Fn(u64) -> bool) -> io::Result<Prepared> {
-        if self.leftovers.meet(entry) {
-            return Ok(Prepared::Settled);
-        }
         let found = FoundFile::new(entry, false);
         let len = file.stamp().len;
+        match self.leftovers.meet(entry) {
+            Met::Another => {}
+            Met::Leftover => return Ok(Prepared::Settled),
+            Met::Somebodys(error) => {
+                let (fate, counts) = (EnvelopeFate::Failed(&error), EnvelopeCounts::default());
+                self.observer.file(&EnvelopeFileReport { file: &found, fate, counts, len });
+                return Ok(Prepared::Settled);
+            }
+        }
         let source = file.as_fd().try_clone_to_owned()?.into();
         let mut work = Work {
             run: self,

@@ -20,7 +20,8 @@ pub enum FrameFate<'a> {
     Converted,
     /// Not a frame, or one that is damaged. It is as it was.
     Refused(Error),
-    /// It could not be read, or not be replaced. It is as it was, or as somebody else left it.
+    /// It could not be read, or not be replaced. It is as it was, or as somebody else left it, unless the error begins with
+    /// "converted": then something failed after that, which the error tells.
     Failed(&'a io::Error),
     /// It was in a directory's listing, and gone when it was to be opened.
     Vanished,
@@ -168,7 +169,8 @@ pub enum EnvelopeFate<'a> {
     Convertible,
     /// All old envelopes in it are converted, but for those that were refused.
     Converted,
-    /// It could not be read, or not be replaced. It is as it was, or as somebody else left it.
+    /// It could not be read, or not be replaced. It is as it was, or as somebody else left it, unless the error begins with
+    /// "converted": then something failed after that, which the error tells.
     Failed(&'a io::Error),
     /// It was in a directory's listing, and gone when it was to be opened.
     Vanished,
