@@ -30,7 +30,7 @@ pub(crate) struct FrameFile {
     stamp: FileStamp,
     /// What it was when it was opened.
     #[cfg(feature = "migrate")]
-    stat: Stat,
+    stat: Box<Stat>,
     road: Road,
     /// Nothing is read ahead of what is asked for.
     no_readahead: bool,
@@ -98,7 +98,7 @@ impl FrameFile {
             fd,
             stamp: FileStamp::new(stat),
             #[cfg(feature = "migrate")]
-            stat: *stat,
+            stat: Box::new(*stat),
             road,
             no_readahead: false,
             uncached_from: None,
@@ -119,7 +119,7 @@ impl FrameFile {
         if self.no_readahead {
             advice::as_usual(self.fd.as_fd());
         }
-        (self.fd.into(), self.stat)
+        (self.fd.into(), *self.stat)
     }
 
     /// The first bytes, as many as there are and fit.
