@@ -142,7 +142,7 @@ impl<'a, K: Copy, F: Fn(&str) -> Option<K>, I: Fn(K) -> usize, const N: usize> V
 }
 
 /// Reads a key: a known one, or any other.
-struct AnyKey<'f, F>(&'f F);
+pub(crate) struct AnyKey<'f, F>(pub(crate) &'f F);
 
 impl<'a, K, F: Fn(&str) -> Option<K>> DeserializeSeed<'a> for AnyKey<'_, F> {
     type Value = Option<K>;

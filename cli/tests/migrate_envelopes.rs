@@ -110,6 +110,29 @@ refused          a.jsonl, line 2
     membrane_codec::MessageParser::new().parse(first.as_bytes()).expect("a message of v5");
 }
 
+/// What could not be replaced while too many files were open is tried again, and nothing is told twice.
+#[cfg(unix)]
+#[test]
+fn few_open_files() {
+    let old = cases().into_iter().find(|case| case.0 == "v2_public").expect("a case").1;
+    for limit in ["16", "18", "20"] {
+        let directory = directory();
+        for number in 0..40 {
+            let text = format!("{{\"schema_version\":1}}\n{old}\nnot JSON\n{old}\n");
+            fs::write(directory.path().join(format!("{number}.jsonl")), text).expect("room");
+        }
+        let mut command = support::program_within(limit);
+        command.args(["migrate", "envelopes", ".", "--write", "--json", "-j", "8"]).current_dir(directory.path());
+        let result: support::Run = command.output().expect("it starts").into();
+        let (told, summary) = json_lines(&result.stdout);
+        let failed: Vec<_> = told.iter().filter(|line| line["status"] == "io_error").collect();
+        assert!(failed.is_empty(), "{limit}: {failed:?}");
+        let counts = ["files", "converted", "refused"].map(|key| summary[key].clone());
+        assert_eq!((counts, result.status), ([40, 80, 80].map(|number| json!(number)), Some(1)), "{limit}");
+        assert_eq!(names_in(directory.path()).len(), 40);
+    }
+}
+
 #[test]
 fn wrong_use() {
     let directory = directory();

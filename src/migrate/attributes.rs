@@ -25,20 +25,20 @@ pub(super) fn keep_owner(old: &Stat, new: &File) -> io::Result<()> {
     })
 }
 
-/// Gives a new file the rights, extended attributes and times of the old one, which `source` is and which was last read at
-/// `accessed`.
+/// Gives a new file the rights, extended attributes and times of the old one, which `source` is.
 ///
 /// # Errors
 /// When one of them cannot be kept.
 #[allow(clippy::unnecessary_cast, reason = "these types differ between systems")]
-pub(super) fn keep(old: &Stat, accessed: Timespec, source: &File, new: &File) -> io::Result<()> {
+pub(super) fn keep(old: &Stat, source: &File, new: &File) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     extended::keep(source, new)?;
     #[cfg(not(target_os = "linux"))]
     let _ = source;
     rustix::fs::fchmod(new, Mode::from_raw_mode(old.st_mode))?;
-    let modified = Timespec { tv_sec: old.st_mtime as _, tv_nsec: old.st_mtime_nsec as _ };
-    let times = Timestamps { last_access: accessed, last_modification: modified };
+    let last_access = Timespec { tv_sec: old.st_atime as _, tv_nsec: old.st_atime_nsec as _ };
+    let last_modification = Timespec { tv_sec: old.st_mtime as _, tv_nsec: old.st_mtime_nsec as _ };
+    let times = Timestamps { last_access, last_modification };
     Ok(rustix::fs::futimens(new, &times)?)
 }
 

@@ -1,10 +1,11 @@
 //! Text that holds envelopes: JSON values one after another, each an envelope or an array of them, in one line or many.
 
+use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::envelope::{EnvelopeMigration, EnvelopeMigrator, EnvelopeVersion};
 use crate::error::{Detail, Document, Error, JsonProblem};
-use crate::json::offset_of;
+use crate::json::{offset_in, offset_of};
 
 /// How many envelopes of each kind there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,13 +69,17 @@ pub(super) fn migrate_document(
     mut refused: impl FnMut(usize, Error),
 ) -> Result<Migrated, Error> {
     let text = str::from_utf8(document).map_err(|error| not_json(error.valid_up_to(), JsonProblem::InvalidUtf8))?;
-    let values = values(text)?;
+    // All of it before anything is told: then the second pass, which meets the same text, comes to its end. Nothing is kept
+    // of the values, of which there may be one for every other byte.
+    for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
+        value.map_err(|error| refusal(&error, text))?;
+    }
     let mut counts = EnvelopeCounts::default();
     let mut result = String::new();
     // How much of the text is in the result.
     let mut done = 0;
-    for value in values {
-        let start = value.as_ptr().addr() - text.as_ptr().addr();
+    let converted = |value: &str| {
+        let start = offset_in(document, value);
         match migrator.migrate(value.as_bytes()) {
             Ok(EnvelopeMigration::Other) => counts.other += 1,
             Ok(EnvelopeMigration::Current) => counts.current += 1,
@@ -89,7 +94,8 @@ pub(super) fn migrate_document(
                 refused(start, error);
             }
         }
-    }
+    };
+    for_each_value(text, converted).map_err(|error| refusal(&error, text))?;
     if counts.old() == 0 {
         return Ok(Migrated { text: None, counts });
     }
@@ -97,21 +103,41 @@ pub(super) fn migrate_document(
     Ok(Migrated { text: Some(result), counts })
 }
 
-/// The values in a text, those in arrays one by one.
-fn values(text: &str) -> Result<Vec<&str>, Error> {
-    let mut values = Vec::new();
+/// Gives each value in a text, those in arrays one by one.
+fn for_each_value(text: &str, mut take: impl FnMut(&str)) -> Result<(), serde_json::Error> {
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
-        let value = value.map_err(|error| {
-            let problem = if error.is_eof() { JsonProblem::UnexpectedEnd } else { JsonProblem::Syntax };
-            not_json(offset_of(&error, text), problem)
-        })?;
-        let value = value.get();
-        match value.starts_with('[').then(|| serde_json::from_str::<Vec<&RawValue>>(value)) {
-            Some(Ok(elements)) => values.extend(elements.into_iter().map(RawValue::get)),
-            _ => values.push(value),
+        let value = value?.get();
+        if value.starts_with('[') {
+            serde_json::Deserializer::from_str(value).deserialize_seq(Elements(&mut take))?;
+        } else {
+            take(value);
         }
     }
-    Ok(values)
+    Ok(())
+}
+
+/// Gives each element of an array.
+struct Elements<'f, F>(&'f mut F);
+
+impl<'a, F: FnMut(&str)> Visitor<'a> for Elements<'_, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut elements: A) -> Result<(), A::Error> {
+        while let Some(element) = elements.next_element::<&'a RawValue>()? {
+            (self.0)(element.get());
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with a text that is not JSON throughout.
+fn refusal(error: &serde_json::Error, text: &str) -> Error {
+    let problem = if error.is_eof() { JsonProblem::UnexpectedEnd } else { JsonProblem::Syntax };
+    not_json(offset_of(error, text), problem)
 }
 
 fn not_json(offset: usize, problem: JsonProblem) -> Error {

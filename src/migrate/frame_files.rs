@@ -13,9 +13,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::frame::{FrameVersion, V5_START};
-use super::leftovers::{Leftovers, Stop};
-use super::replacement::{Replacement, is_leftover, outdated};
+use super::leftovers::{Leftovers, Met, Stop};
+use super::replacement::{Replacement, outdated};
 use super::report::{FrameFate, FrameFileReport, FrameObserver, MigrationSummary};
+use super::temporary::is_leftover;
 use crate::format::HEADER_LEN;
 use crate::frame::{Accepts, FrameHeader, parse_header};
 use crate::scrub::{
@@ -38,7 +39,11 @@ const PIECE_LEN: u64 = 4 * 1024 * 1024;
 ///
 /// * The new file has the old one's name, owner, rights, extended attributes and times. Where one of these cannot be kept,
 ///   the file stays.
-/// * A file that somebody writes to, replaces or removes meanwhile stays as they left it.
+/// * A file that somebody writes to, replaces or removes before its place is taken stays as they left it. Whoever holds it
+///   open and writes to it later writes to the old file, which has no name any more. Taking the place, looking and, where
+///   somebody was quicker, giving it back takes three renames, and on Linux nothing is lost in between, even if the run is
+///   killed there: the next one tells where somebody's file is. On other systems, and on file systems that cannot trade two
+///   names, what comes between the last look and the rename is lost.
 /// * A file that has several names (hard links) is converted under each that is found, and then is a file of its own there.
 /// * Symbolic links in directories are passed over. A link among the paths that are asked for stays, and the file behind it
 ///   is replaced.
@@ -262,11 +267,16 @@ impl Sound {
 
 impl<O: FrameObserver> Preparation for Run<'_, O> {
     fn prepare(&self, entry: &Entry, mut file: FrameFile, passed: &dyn Fn(u64) -> bool) -> io::Result<Prepared> {
-        if self.leftovers.meet(entry) {
-            return Ok(Prepared::Settled);
-        }
         let len = file.stamp().len;
         let found = FoundFile::new(entry, false);
+        match self.leftovers.meet(entry) {
+            Met::Another => {}
+            Met::Leftover => return Ok(Prepared::Settled),
+            Met::Somebodys(error) => {
+                self.tell(&found, FrameFate::Failed(&error), None, len, 1);
+                return Ok(Prepared::Settled);
+            }
+        }
         let header = match parse_header(file.start(&mut [0; HEADER_LEN])?, len, Accepts::Convertible) {
             Ok(header) => header,
             Err(error) => {

@@ -20,7 +20,8 @@ pub enum FrameFate<'a> {
     Converted,
     /// Not a frame, or one that is damaged. It is as it was.
     Refused(Error),
-    /// It could not be read, or not be replaced. It is as it was, or as somebody else left it.
+    /// It could not be read, or not be replaced. It is as it was, or as somebody else left it, unless the error begins with
+    /// "converted": then something failed after that, which the error tells.
     Failed(&'a io::Error),
     /// It was in a directory's listing, and gone when it was to be opened.
     Vanished,
@@ -168,7 +169,8 @@ pub enum EnvelopeFate<'a> {
     Convertible,
     /// All old envelopes in it are converted, but for those that were refused.
     Converted,
-    /// It could not be read, or not be replaced. It is as it was, or as somebody else left it.
+    /// It could not be read, or not be replaced. It is as it was, or as somebody else left it, unless the error begins with
+    /// "converted": then something failed after that, which the error tells.
     Failed(&'a io::Error),
     /// It was in a directory's listing, and gone when it was to be opened.
     Vanished,
@@ -180,6 +182,7 @@ pub struct EnvelopeFileReport<'a> {
     pub(super) fate: EnvelopeFate<'a>,
     pub(super) counts: EnvelopeCounts,
     pub(super) len: u64,
+    pub(super) links: u64,
 }
 
 impl<'a> EnvelopeFileReport<'a> {
@@ -201,6 +204,12 @@ impl<'a> EnvelopeFileReport<'a> {
     /// Its length in bytes, before; 0 when it could not be opened.
     pub const fn len(&self) -> u64 {
         self.len
+    }
+
+    /// How many names (hard links) a converted file had. Under the others it is still what it was, unless they are found as
+    /// well.
+    pub const fn links(&self) -> u64 {
+        self.links
     }
 
     /// Whether it has no bytes, or could not be opened.
@@ -232,7 +241,8 @@ pub trait EnvelopeObserver: Sync {
     /// Told that this many more bytes of the files are done with.
     fn advanced(&self, _bytes: u64) {}
 
-    /// Whether to stop. Asked after each line. Files in flight then are as they were, and get no report.
+    /// Whether to stop. Asked after each line; where a document is taken as a whole, once it is read and once it is
+    /// converted. Files in flight then are as they were, and get no report.
     fn stops(&self) -> bool {
         false
     }

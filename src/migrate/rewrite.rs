@@ -41,11 +41,12 @@ impl<'e> Rewrite<'e> {
     /// The next piece stays as it is.
     pub(super) fn keep(&mut self, piece: &[u8]) -> io::Result<()> {
         match &mut self.stage {
-            Stage::Changed(changed) => changed.write(piece),
-            _ => {
+            Stage::Unchanged(_) => {
                 self.kept += piece.len() as u64;
                 Ok(())
             }
+            Stage::Changed(changed) => changed.write(piece),
+            Stage::Failed => Err(failed_before()),
         }
     }
 
@@ -57,7 +58,7 @@ impl<'e> Rewrite<'e> {
         };
         match &mut self.stage {
             Stage::Changed(changed) => changed.write(piece),
-            _ => Ok(()),
+            Stage::Unchanged(_) | Stage::Failed => Err(failed_before()),
         }
     }
 
@@ -76,9 +77,14 @@ impl<'e> Rewrite<'e> {
         Ok(changed)
     }
 
-    /// Lets what was written take the file's place, after it was read again; whether there was anything.
-    pub(super) fn finish(self) -> io::Result<bool> {
-        let Stage::Changed(changed) = self.stage else { return Ok(false) };
+    /// Lets what was written take the file's place, after it was read again. How many names the file had; `None` when
+    /// nothing changed.
+    pub(super) fn finish(self) -> io::Result<Option<u64>> {
+        let changed = match self.stage {
+            Stage::Unchanged(_) => return Ok(None),
+            Stage::Changed(changed) => changed,
+            Stage::Failed => return Err(failed_before()),
+        };
         let Changed { replacement, hasher, mut out } = *changed;
         out.flush()?;
         let mut read = Sha256::new();
@@ -89,9 +95,15 @@ impl<'e> Rewrite<'e> {
         if read.finalize() != hasher.finalize() {
             return Err(io::Error::other("what was written reads otherwise: left as it is"));
         }
+        let links = replacement.links();
         replacement.take_place()?;
-        Ok(true)
+        Ok(Some(links))
     }
+}
+
+/// Whoever goes on after an error would lose what it was about.
+fn failed_before() -> io::Error {
+    io::Error::other("could not be written before: left as it is")
 }
 
 impl Changed {

@@ -9,8 +9,6 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
-#[cfg(all(unix, feature = "migrate"))]
-use rustix::fs::Timespec;
 use rustix::fs::{FileType, Stat};
 
 use super::buffers::BUFFER_LEN;
@@ -30,9 +28,9 @@ pub(super) enum Opened {
 pub(crate) struct FrameFile {
     fd: OwnedFd,
     stamp: FileStamp,
-    /// When it was last read before.
-    #[cfg(all(unix, feature = "migrate"))]
-    accessed: Timespec,
+    /// What it was when it was opened.
+    #[cfg(feature = "migrate")]
+    stat: Box<Stat>,
     road: Road,
     /// Nothing is read ahead of what is asked for.
     no_readahead: bool,
@@ -95,13 +93,12 @@ impl FrameFile {
         Ok(Opened::File(Self::new(fd, &stat, road)))
     }
 
-    #[allow(clippy::unnecessary_cast, reason = "these types differ between systems")]
     fn new(fd: OwnedFd, stat: &Stat, road: Road) -> Self {
         Self {
             fd,
             stamp: FileStamp::new(stat),
-            #[cfg(all(unix, feature = "migrate"))]
-            accessed: Timespec { tv_sec: stat.st_atime as _, tv_nsec: stat.st_atime_nsec as _ },
+            #[cfg(feature = "migrate")]
+            stat: Box::new(*stat),
             road,
             no_readahead: false,
             uncached_from: None,
@@ -116,14 +113,13 @@ impl FrameFile {
         Ok(Self::new(fd, &stat, Road::Cached))
     }
 
-    /// The open file, at its start, to be read from one end to the other; and when it was last read
-    /// before.
+    /// The open file, at its start, to be read from one end to the other; and what it was when it was opened.
     #[cfg(all(unix, feature = "migrate"))]
-    pub(crate) fn into_file(self) -> (std::fs::File, Timespec) {
+    pub(crate) fn into_file(self) -> (std::fs::File, Stat) {
         if self.no_readahead {
             advice::as_usual(self.fd.as_fd());
         }
-        (self.fd.into(), self.accessed)
+        (self.fd.into(), *self.stat)
     }
 
     /// The first bytes, as many as there are and fit.

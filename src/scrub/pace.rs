@@ -25,7 +25,7 @@ impl Pace {
     }
 
     /// Returns when it is time to go on after a read of this many bytes, or at once when `stop` says so.
-    pub(super) fn spend(&self, bytes: usize, stop: impl Fn() -> bool) {
+    pub(super) fn spend(&self, bytes: u64, stop: impl Fn() -> bool) {
         let Some(limit) = &self.0 else { return };
         let due = {
             let mut due = limit.due.lock().unwrap_or_else(PoisonError::into_inner);

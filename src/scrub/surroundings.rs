@@ -20,7 +20,7 @@ impl<O: Observer + ?Sized> Surroundings<'_, O> {
     /// Tells of bytes that were read, at the pace of the scrub.
     pub(super) fn passed(&self, bytes: usize) {
         self.observer.read(bytes as u64);
-        self.pace.spend(bytes, || self.stops());
+        self.pace.spend(bytes as u64, || self.stops());
     }
 
     /// Whether the observer stops the scrub. When it told one thread so, it told all.

@@ -220,7 +220,7 @@ impl<I: Iterator<Item = PathBuf>, O: Observer + ?Sized> Worker<'_, I, O> {
 
     fn prepare(&self, entry: &Entry, file: FrameFile) -> io::Result<Prepared> {
         let passed = |bytes| {
-            self.surroundings.pace.spend(bytes as usize, || self.stops());
+            self.surroundings.pace.spend(bytes, || self.stops());
             !self.stops()
         };
         self.surroundings.terms.preparation.prepare(entry, file, &passed)

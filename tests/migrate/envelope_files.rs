@@ -140,15 +140,78 @@ fn memory_is_bounded() {
     // A line of exactly so many bytes, at the end of the file and not.
     let text = |envelope: &str| format!("{envelope}\n{envelope}");
     assert_eq!(convert_within(text(&old).as_bytes(), old.len() as u64 + 1), (text(&new).into_bytes(), vec![]));
+    assert_eq!(convert_within(text(&old).as_bytes(), old.len() as u64), (text(&new).into_bytes(), vec![]));
     let refused = vec![(1, "too_long")];
-    let (after, told) = convert_within(text(&old).as_bytes(), old.len() as u64);
-    assert_eq!(
-        (after == format!("{old}\n{new}").into_bytes() || after == text(&old).into_bytes(), told),
-        (true, refused)
-    );
+    assert_eq!(convert_within(text(&old).as_bytes(), old.len() as u64 - 1), (text(&old).into_bytes(), refused));
+    // The first one alone is too long, by much or by a byte; the third is the first one that tells how the file is laid out.
+    for (first, len) in [(long.clone(), old.len()), (old.clone() + " ", old.len()), ("x".repeat(20_000), 10_000)] {
+        let text = |envelope: &str| format!("{first}\n\n{envelope}\n{envelope}\n").into_bytes();
+        assert_eq!(convert_within(&text(&old), len as u64), (text(&new), vec![(1, "too_long")]));
+    }
+    // No length is too much to allow.
+    assert_eq!(convert_within(text(&old).as_bytes(), u64::MAX), (text(&new).into_bytes(), vec![]));
     // A document over many lines.
     let document = format!("[\n1,\n{long}]");
     assert_eq!(convert_within(document.as_bytes(), 1000), (document.clone().into_bytes(), vec![(1, "too_long")]));
+}
+
+/// Values that are no envelopes cost nothing but their text.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_does_not_grow_with_the_number_of_values() {
+    let peak = || {
+        let status = fs::read_to_string("/proc/self/status").expect("it is there");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it is told");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number")
+    };
+    // In a process of its own: other tests take memory too.
+    const NAME: &str = "MIGRATE_VALUES_FILE";
+    if let Ok(path) = std::env::var(NAME) {
+        let before = peak();
+        run(&migrator().threads(1), Path::new(&path));
+        println!("\ngrew by {} KiB", peak() - before);
+        return;
+    }
+    let directory = directory();
+    for text in ["1 ".repeat(2 << 20), format!("[{}1]", "1,".repeat(2 << 20))] {
+        let path = write(directory.path(), "a.json", text.as_bytes());
+        let mut command = std::process::Command::new(std::env::current_exe().expect("this one"));
+        command.args(["--exact", "envelope_files::memory_does_not_grow_with_the_number_of_values", "--nocapture"]);
+        let output = command.env(NAME, path).output().expect("it starts");
+        let told = String::from_utf8(output.stdout).expect("text");
+        let grown = told.lines().find_map(|line| line.strip_prefix("grew by ")?.strip_suffix(" KiB"));
+        let grown: u64 = grown.unwrap_or_else(|| panic!("{told}")).parse().expect("a number");
+        // The text has 4 MiB; the places of its values would have 32.
+        assert!(grown < 20_000, "{grown}");
+    }
+}
+
+/// Each refusal names its line, however many there are.
+#[test]
+fn many_refusals_in_one_document() {
+    let lines = 20_000;
+    let text = "[\n".to_owned() + &"{\"schema_version\":1},\n".repeat(lines) + "1]";
+    let (after, refused) = convert(&text);
+    assert!(after == text);
+    assert!(refused.into_iter().eq((0..lines as u64).map(|line| (line + 2, "message_version"))));
+}
+
+/// Bytes that nobody reads are not charged.
+#[test]
+fn a_rate_is_kept_for_what_is_read() {
+    let directory = directory();
+    // Nothing of it is read beyond its first two lines.
+    let path = write(directory.path(), "a.json", b"[\n1,\n");
+    fs::File::options().write(true).open(&path).and_then(|file| file.set_len(1 << 40)).expect("room for a hole");
+    let (sender, receiver) = std::sync::mpsc::channel();
+    // All of it would take 12 days.
+    let migrator = migrator().max_document_len(1000).limit_rate(std::num::NonZeroU64::new(1_000_000));
+    std::thread::spawn(move || {
+        let (_, log) = run(&migrator, &path);
+        let _ = sender.send(log.refused.into_inner().expect("nobody panicked"));
+    });
+    let refused = receiver.recv_timeout(std::time::Duration::from_secs(30)).expect("it ends soon");
+    assert_eq!(refused, [(1, "too_long")]);
 }
 
 #[test]
@@ -205,29 +268,58 @@ fn a_stop_and_a_missing_file() {
     assert_eq!(log.files.into_inner().expect("nobody panicked")[0].1, "failed");
 }
 
-/// A file that is written to while it is read stays as its writer left it.
-#[test]
-fn a_file_that_grows_meanwhile() {
-    struct Grow(PathBuf, Log);
-    impl EnvelopeObserver for Grow {
+/// Migrates a file, to which `more` is appended once when its observer is told of something; what was told, and its bytes.
+fn migrated_while_appended_to(text: &str, when: When) -> (&'static str, String) {
+    struct Append(PathBuf, When, std::sync::Once, Log);
+    impl Append {
+        fn at(&self, now: When) {
+            if now == self.1 {
+                self.2.call_once(|| {
+                    let mut file = fs::File::options().append(true).open(&self.0).expect("it is there");
+                    std::io::Write::write_all(&mut file, b"\nmore").expect("room");
+                });
+            }
+        }
+    }
+    impl EnvelopeObserver for Append {
         fn refused(&self, file: &FoundFile<'_>, line: u64, why: &Refusal) {
-            self.1.refused(file, line, why);
+            self.at(When::Refused);
+            self.3.refused(file, line, why);
         }
         fn file(&self, report: &EnvelopeFileReport<'_>) {
-            self.1.file(report);
+            self.3.file(report);
         }
         fn advanced(&self, _: u64) {
-            let mut file = fs::File::options().append(true).open(&self.0).expect("it is there");
-            std::io::Write::write_all(&mut file, b"\nmore").expect("room");
+            self.at(When::Advanced);
         }
     }
     let directory = directory();
-    let path = write(directory.path(), "a.jsonl", v2().as_bytes());
-    let grow = Grow(path.clone(), Log::default());
-    migrator().write(true).run([path.clone()], &grow);
-    assert_eq!(grow.1.files.into_inner().expect("nobody panicked")[0].1, "failed");
-    assert_eq!(
-        (read(&path), names_in(directory.path())),
-        (format!("{}\nmore", v2()).into_bytes(), vec!["a.jsonl".to_owned()])
-    );
+    let path = write(directory.path(), "a.jsonl", text.as_bytes());
+    let append = Append(path.clone(), when, std::sync::Once::new(), Log::default());
+    migrator().write(true).run([path.clone()], &append);
+    assert_eq!(names_in(directory.path()), ["a.jsonl"]);
+    let fate = append.3.files.into_inner().expect("nobody panicked")[0].1;
+    (fate, String::from_utf8(read(&path)).expect("text"))
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum When {
+    Refused,
+    Advanced,
+}
+
+/// A file that is written to while it is read stays as its writer left it, whether it is known by then that it changes.
+#[test]
+fn a_file_that_grows_meanwhile() {
+    let old = v2();
+    for (text, when) in [
+        (old.clone(), When::Advanced),
+        // The document is read and converted, but nothing is written yet.
+        (format!("{{\"schema_version\":1}}\n{old}"), When::Refused),
+        // As lines, of which the first one stays.
+        (format!("broken\n{old}"), When::Refused),
+        (format!("broken\n{old}\n{old}"), When::Advanced),
+    ] {
+        assert_eq!(migrated_while_appended_to(&text, when), ("failed", format!("{text}\nmore")));
+    }
 }
