@@ -11,6 +11,8 @@
 
 mod count;
 mod fragment_table;
+mod outcome;
 
 pub use self::count::{RefCount, Release};
-pub use self::fragment_table::{Deleted, FragmentTable, StoreError, Stored};
+pub use self::fragment_table::FragmentTable;
+pub use self::outcome::{Deleted, MergedFragments, NotDeleted, NotStored, Stored};

@@ -25,6 +25,7 @@ mod captured_at;
 mod cursor;
 mod epoch;
 mod error;
+mod intake;
 mod member;
 mod model;
 mod node_id;

@@ -14,8 +14,10 @@
 //! let content_hash = sha256(b"a fragment");
 //! let until = here.record(content_hash, None, "node-1"); // for 60 seconds
 //!
-//! let body = here.active().to_json(); // {"fragment_tombstones":{"...":1735600060.5}}
-//! there.merge(&Gossip::from_json(&body)?);
+//! for body in here.active().bodies() {
+//!     // {"fragment_tombstones":{"...":1735600060.5}}
+//!     there.merge(&Gossip::from_json(&body)?);
+//! }
 //! assert!(there.is_active(&content_hash)); // a store of it is refused
 //! assert_eq!(there.active_until(&content_hash), Some(until));
 //! # Ok::<(), membrane_codec::tombstone::TombstoneError>(())
@@ -41,7 +43,9 @@ mod body;
 mod clock;
 mod error;
 mod gossip;
+mod limits;
 mod merged;
+mod merging;
 mod nodes;
 mod shard;
 mod slots;
@@ -53,6 +57,7 @@ pub use self::body::{DeleteRequest, TombstoneRequest};
 pub use self::clock::{Clock, SystemClock};
 pub use self::error::{TombstoneError, TombstoneReason};
 pub use self::gossip::Gossip;
+pub use self::limits::LimitError;
 pub use self::merged::Merged;
 pub use self::nodes::Nodes;
 pub use self::sweeper::{SweepObserver, Sweeper};

@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use membrane_codec::refcount::{Deleted, FragmentTable, RefCount, Release, StoreError, Stored};
-use membrane_codec::tombstone::{Clock, TombstoneTable, Until};
+use membrane_codec::refcount::{Deleted, FragmentTable, NotDeleted, NotStored, RefCount, Release, Stored};
+use membrane_codec::tombstone::{Clock, Gossip, LimitError, Sweeper, Tombstone, TombstoneTable, Until};
 use membrane_codec::{Digest, sha256};
 use proptest::prelude::*;
 
@@ -91,36 +91,77 @@ proptest! {
     }
 }
 
-/// Each time that hashes come to be held, exactly one release is the last, whoever races whom.
+/// Holders come and go as they like: nobody is told that a hash is gone while it holds it.
 #[test]
-fn each_life_ends_once() {
+fn a_hash_is_held_while_somebody_holds_it() {
     const HASHES: u64 = 16;
-    const ROUNDS: u64 = 3000;
     let held = RefCount::<u64, usize>::new();
-    let (began, ended) = (AtomicU64::new(0), AtomicU64::new(0));
-    let lives: Vec<Mutex<i64>> = (0..HASHES).map(|_| Mutex::new(0)).collect();
     thread::scope(|scope| {
         for holder in 0..4_usize {
-            let (held, began, ended, lives) = (&held, &began, &ended, &lives);
+            let held = &held;
             scope.spawn(move || {
-                for round in 0..ROUNDS {
+                for round in 0..3000 {
                     let hash = (round * 7 + holder as u64 * 3) % HASHES;
                     assert!(held.acquire(hash, holder));
-                    began.fetch_add(1, Ordering::Relaxed);
                     assert!(held.is_active(&hash), "while this one holds it");
                     match held.release_outcome(&hash, &holder) {
-                        Release::Last => *lives[hash as usize].lock().expect("no panics") += 1,
-                        Release::StillHeld => {}
+                        Release::Last | Release::StillHeld => {}
                         outcome => panic!("{outcome:?} while this one held it"),
                     }
-                    ended.fetch_add(1, Ordering::Relaxed);
                 }
             });
         }
     });
-    assert_eq!((began.into_inner(), ended.into_inner()), (4 * ROUNDS, 4 * ROUNDS));
     assert!(held.is_empty());
-    assert!(lives.iter().all(|lives| *lives.lock().expect("no panics") > 0));
+}
+
+/// Four threads take hold of hashes and let go of them, all at once: each of these lives has one end.
+#[test]
+fn each_life_ends_once() {
+    const HASHES: u64 = 16;
+    const THREADS: usize = 4;
+    let held = RefCount::<u64, usize>::new();
+    let barrier = Barrier::new(THREADS);
+    for round in 0..100 {
+        let ends = [const { AtomicU64::new(0) }; HASHES as usize];
+        thread::scope(|scope| {
+            for holder in 0..THREADS {
+                let (held, barrier, ends) = (&held, &barrier, &ends);
+                scope.spawn(move || {
+                    (0..HASHES).for_each(|hash| assert!(held.acquire(hash, holder)));
+                    barrier.wait();
+                    for hash in 0..HASHES {
+                        if held.release_outcome(&hash, &holder) == Release::Last {
+                            ends[hash as usize].fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(ends.map(AtomicU64::into_inner), [1; HASHES as usize], "round {round}");
+    }
+    assert!(held.is_empty());
+}
+
+/// Panics when it is hashed, if it is told so.
+#[derive(Clone, PartialEq, Eq)]
+struct Bomb(bool);
+
+impl std::hash::Hash for Bomb {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        assert!(!self.0, "a bug in a holder");
+        state.write_u8(0);
+    }
+}
+
+#[test]
+fn a_holder_that_panics_when_it_is_hashed_holds_nothing() {
+    let held = RefCount::<u8, Bomb>::new();
+    let acquire = || held.acquire(1, Bomb(true));
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(acquire)).is_err());
+    assert_eq!((held.is_active(&1), held.len(), held.is_empty()), (false, 0, true));
+    assert!(held.acquire(1, Bomb(false)));
+    assert!(held.release(&1, &Bomb(false)));
 }
 
 /// Two holders let go at the same moment: one of them is the last.
@@ -150,6 +191,15 @@ struct Standing;
 impl Clock for Standing {
     fn now(&self) -> Duration {
         Duration::from_secs(1000)
+    }
+}
+
+/// Stands at the second that it is set to.
+struct Moving(AtomicU64);
+
+impl Clock for Moving {
+    fn now(&self) -> Duration {
+        Duration::from_secs(self.0.load(Ordering::Relaxed))
     }
 }
 
@@ -190,7 +240,7 @@ fn a_blob_is_written_for_the_first_copy_and_erased_with_the_last() {
     let delete = |copy| fragments.delete(hash(), &copy, None, "node-1", erase);
     assert_eq!(delete(("t1", 0)), Ok(Deleted::StillHeld));
     assert_eq!(delete(("t1", 0)), Ok(Deleted::NotHolder));
-    assert_eq!(fragments.store(hash(), ("t3", 0), write), Err(StoreError::Tombstone(until(1060.0))));
+    assert_eq!(fragments.store(hash(), ("t3", 0), write), Err(NotStored::Tombstone(until(1060.0))));
     assert_eq!(delete(("t2", 0)), Ok(Deleted::Erased));
     assert_eq!(delete(("t2", 0)), Ok(Deleted::AlreadyGone));
     assert_eq!(*calls.borrow(), ["write", "erase"]);
@@ -203,7 +253,7 @@ fn a_blob_is_written_for_the_first_copy_and_erased_with_the_last() {
 fn a_write_that_fails_leaves_no_reference() {
     let fragments = fragments();
     let failed = fragments.store(hash(), ("t1", 0), || Err("disk full".to_owned()));
-    assert_eq!(failed, Err(StoreError::Write("disk full".to_owned())));
+    assert_eq!(failed, Err(NotStored::Write("disk full".to_owned())));
     assert!(!fragments.holds(&hash()));
     assert_eq!(fragments.store(hash(), ("t1", 0), || Ok::<(), String>(())), Ok(Stored::Written));
 }
@@ -222,11 +272,142 @@ fn an_erase_that_fails_or_panics_can_be_repeated() {
     assert_eq!(delete(&|| Ok(())), Ok(Deleted::Erased));
 }
 
+/// Half of the blob may be gone: what is stored next is written, and then is what it was.
+#[test]
+fn what_could_not_be_erased_is_written_again() {
+    let clock = Moving(AtomicU64::new(1000));
+    let fragments = FragmentTable::with_tombstones(TombstoneTable::with_clock(&clock));
+    let writes = AtomicU64::new(0);
+    let store = |copy: u8| {
+        fragments.store(hash(), copy, || {
+            writes.fetch_add(1, Ordering::Relaxed);
+            Ok::<(), String>(())
+        })
+    };
+    let fail = || Err("unlinked, not synced".to_owned());
+    assert_eq!((store(0), store(1)), (Ok(Stored::Written), Ok(Stored::Shared)));
+    assert_eq!(fragments.delete_all(hash(), None, "node-1", fail), Err("unlinked, not synced".into()));
+    let mut copies = fragments.copies(&hash());
+    copies.sort();
+    assert_eq!(copies, [0, 1]);
+    assert_eq!(store(2), Err(NotStored::Tombstone(until(1060.0))));
+    clock.0.store(1060, Ordering::Relaxed);
+    let failed = fragments.store(hash(), 2, || Err("disk full"));
+    assert_eq!(failed, Err(NotStored::Write("disk full")));
+    assert_eq!((store(2), store(0), store(3)), (Ok(Stored::Written), Ok(Stored::Known), Ok(Stored::Shared)));
+    assert_eq!(writes.load(Ordering::Relaxed), 2);
+    // The same where a copy is evicted.
+    for copy in 1..4 {
+        assert_eq!(fragments.release(hash(), &copy, fail), Ok(Release::StillHeld));
+    }
+    assert_eq!(fragments.release(hash(), &9, fail), Ok(Release::NotHolder));
+    assert_eq!(fragments.release(hash(), &0, fail), Err("unlinked, not synced".into()));
+    assert_eq!(store(0), Ok(Stored::Written));
+    assert_eq!(fragments.release(hash(), &0, || Ok::<(), String>(())), Ok(Release::Last));
+    assert_eq!((store(0), writes.load(Ordering::Relaxed)), (Ok(Stored::Written), 4));
+}
+
+#[test]
+fn deleting_all_takes_every_copy_and_the_blob_once() {
+    let fragments = fragments();
+    let no_write = || Ok::<(), String>(());
+    for tenant in ["t1", "t2"] {
+        fragments.store(hash(), (tenant, 0), no_write).expect("no tombstone");
+    }
+    let erased = AtomicU64::new(0);
+    let erase = || {
+        erased.fetch_add(1, Ordering::Relaxed);
+        assert!(fragments.tombstones().is_active(&hash()), "first the tombstone");
+        Ok::<(), String>(())
+    };
+    let mut gone = fragments.delete_all(hash(), None, "node-1", erase).expect("erased");
+    gone.sort();
+    assert_eq!(gone, [("t1", 0), ("t2", 0)]);
+    assert_eq!(fragments.delete_all(hash(), None, "node-2", erase), Ok(vec![]));
+    assert_eq!((fragments.holds(&hash()), erased.load(Ordering::Relaxed)), (false, 1));
+    assert_eq!(fragments.tombstones().get(&hash()).expect("active").nodes.len(), 2);
+}
+
+#[test]
+fn a_peer_deletes_within_the_limits() {
+    let tombstones = TombstoneTable::with_clock(Standing).with_max_len(1).with_max_ahead(Some(Duration::from_secs(60)));
+    let fragments = FragmentTable::<u8, Standing>::with_tombstones(tombstones);
+    let [first, second] = [b"1", b"2"].map(|bytes| sha256(bytes));
+    for hash in [first, second] {
+        fragments.store(hash, 0, || Ok::<(), String>(())).expect("no tombstone");
+    }
+    let delete = |hash, seconds| fragments.delete_for_peer(hash, Some(until(seconds)), "peer", || Ok::<(), String>(()));
+    let too_far = LimitError::TooFarAhead { until: until(1e300) };
+    assert_eq!(delete(first, 1e300), Err(NotDeleted::Limit(too_far)));
+    assert_eq!(
+        too_far.to_string(),
+        "tombstone_too_far_ahead: until 1e300 is further ahead than this node believes: look at the peer and its clock"
+    );
+    assert_eq!(delete(first, 1060.0), Ok(vec![0]));
+    assert_eq!(delete(second, 1060.0), Err(NotDeleted::Limit(LimitError::NoRoom { max_len: 1 })));
+    assert_eq!((fragments.holds(&first), fragments.holds(&second)), (false, true));
+}
+
+/// Gossip that comes while a blob is written, and that which repeats what is known.
+#[test]
+fn gossip_takes_what_it_says_is_deleted() {
+    let fragments = FragmentTable::<u8, Standing>::with_tombstones(TombstoneTable::with_clock(Standing));
+    let gossip: Gossip = [(hash(), until(1060.0)), (sha256(b"other"), until(1060.0))].into_iter().collect();
+    let (is_writing, is_stored) = (Barrier::new(2), AtomicBool::new(false));
+    let merged = thread::scope(|scope| {
+        scope.spawn(|| {
+            let stored = fragments.store(hash(), 7, || {
+                is_writing.wait();
+                // Time for the gossip to overtake it, if it can.
+                thread::sleep(Duration::from_millis(50));
+                is_stored.store(true, Ordering::SeqCst);
+                Ok::<(), String>(())
+            });
+            assert_eq!(stored, Ok(Stored::Written));
+        });
+        is_writing.wait();
+        fragments.merge(&gossip, |erased| {
+            assert_eq!((*erased, is_stored.load(Ordering::SeqCst)), (hash(), true));
+            Ok::<(), String>(())
+        })
+    });
+    assert_eq!((merged.tombstones.learned, merged.erased, merged.failed), (2, vec![(hash(), vec![7])], vec![]));
+    assert!(!fragments.holds(&hash()) && fragments.tombstones().is_active(&hash()));
+
+    // An own delete of one copy of two: its echo takes no other, a later deletion does, when erasing works.
+    let third = sha256(b"third");
+    (0..2).for_each(|copy| _ = fragments.store(third, copy, || Ok::<(), String>(())).expect("no tombstone"));
+    assert_eq!(fragments.delete(third, &0, None, "node-1", || Err("not asked")), Ok(Deleted::StillHeld));
+    let echo = fragments.merge(&fragments.tombstones().active(), |_| Err("not asked"));
+    assert_eq!((echo.tombstones.known, echo.erased, echo.failed), (3, vec![], vec![]));
+    let later: Gossip = [(third, until(1061.0))].into_iter().collect();
+    let merged = fragments.merge(&later, |_| Err("busy"));
+    assert_eq!((merged.tombstones.extended, merged.erased, merged.failed), (1, vec![], vec![(third, "busy")]));
+    assert_eq!(fragments.copies(&third), [1]);
+    assert_eq!(fragments.delete_all(third, None, "node-1", || Ok::<(), String>(())), Ok(vec![1]));
+}
+
+/// A thread sweeps the tombstones that the fragments ask.
+#[test]
+fn a_sweeper_and_fragments_share_their_tombstones() {
+    let clock = Arc::new(Moving(AtomicU64::new(1000)));
+    let tombstones = Arc::new(TombstoneTable::with_clock(Arc::clone(&clock)));
+    let fragments = FragmentTable::<u8, _>::with_tombstones(Arc::clone(&tombstones));
+    fragments.delete_all(hash(), None, "node-1", || Ok::<(), String>(())).expect("nothing to erase");
+    clock.0.store(1060, Ordering::Relaxed);
+    let (tell, told) = std::sync::mpsc::channel();
+    let observer = move |dropped: Vec<Tombstone>| dropped.into_iter().for_each(|dropped| _ = tell.send(dropped));
+    let sweeper = Sweeper::start(Arc::clone(fragments.tombstones()), Duration::from_millis(1), observer);
+    assert_eq!(told.recv().expect("it sweeps").content_hash, hash());
+    sweeper.expect("a thread").stop();
+    assert!(tombstones.is_empty());
+}
+
 #[test]
 fn errors_say_what_happened() {
-    let refused = StoreError::<std::io::Error>::Tombstone(until(1060.5));
+    let refused = NotStored::<std::io::Error>::Tombstone(until(1060.5));
     assert_eq!(refused.to_string(), "the fragment was deleted: stores are refused until 1060.5");
-    let failed = StoreError::Write(std::io::Error::other("disk full"));
+    let failed = NotStored::Write(std::io::Error::other("disk full"));
     assert_eq!(failed.to_string(), "the blob could not be written: disk full");
 }
 

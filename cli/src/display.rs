@@ -31,6 +31,13 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("{text:?}")
 }
 
+/// A name on one line, as it is where that is one word and safe, else quoted.
+pub(crate) fn word(text: &str) -> String {
+    let quoted = quoted(text);
+    let is_plain = quoted.len() == text.len() + 2 && !text.is_empty() && !text.contains(' ');
+    if is_plain { text.into() } else { quoted }
+}
+
 /// Bytes in lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut hex, byte| {

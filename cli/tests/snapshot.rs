@@ -143,6 +143,61 @@ unknown keys
     );
 }
 
+/// A cell of any length is cut, and so neither breaks the table nor pads all other rows to its length.
+#[test]
+fn a_cell_that_is_longer_than_any_name() {
+    let directory = directory();
+    let members: Vec<Value> = (0..1000)
+        .map(|number| {
+            let host = if number == 7 { "h".repeat(70_000) } else { "10.0.0.1".into() };
+            json!({"node_id": format!("node-{number}"), "host": host, "port": 8080})
+        })
+        .collect();
+    let snapshot = json!({"schema_version": 5, "cluster_epoch": 1, "captured_at": 0, "membership": members});
+    fs::write(directory.path().join("n.json"), snapshot.to_string()).expect("room");
+    let result = run(&["snapshot", "show", "n.json"], directory.path());
+    assert_eq!((result.status, result.stderr.as_str()), (Some(0), ""));
+    let rows: Vec<_> = result.stdout.lines().filter(|line| line.starts_with("  node-")).collect();
+    assert_eq!(rows.len(), 1000);
+    let cut = format!("  node-7    {}\u{2026}  0      healthy  0       0          0", "h".repeat(252));
+    assert_eq!(rows[7], cut);
+    assert!(result.stdout.len() < 400_000, "{}", result.stdout.len());
+}
+
+/// `-` is a name like others, and standard input only where a path is asked for.
+#[test]
+fn a_node_named_dash() {
+    let directory = directory();
+    let state = directory.path().join("state");
+    fs::create_dir(&state).expect("it is ours");
+    fs::write(state.join("-.json"), r#"{"schema_version": 5, "cluster_epoch": 1, "captured_at": 0}"#).expect("room");
+    fs::write(state.join(".-.tmp"), "").expect("room");
+    let result = run(&["snapshot", "verify", "state"], directory.path());
+    assert_eq!(result.status, Some(0));
+    assert!(result.stdout.contains("the next one of - clears it away\n"), "{}", result.stdout);
+    assert!(result.stdout.contains("\nnewest: -, captured 1970-01-01T00:00:00Z\n"), "{}", result.stdout);
+}
+
+#[test]
+fn snapshots_that_others_may_write_to() {
+    let directory = directory();
+    let state = directory.path().join("state");
+    fs::create_dir(&state).expect("it is ours");
+    set_mode(&state, 0o700);
+    for (name, mode) in [("a.json", 0o602), ("b.json", 0o620), ("c.json", 0o644), ("notes.txt", 0o666)] {
+        fs::write(state.join(name), r#"{"schema_version": 5, "cluster_epoch": 1, "captured_at": 0}"#).expect("room");
+        set_mode(&state.join(name), mode);
+    }
+    symlink("c.json", state.join("link.json")).expect("it is ours");
+    let warning = "others than its owner may write to it, and so change what it says: chmod go-w";
+    let result = run(&["snapshot", "verify", "--json", "state"], directory.path());
+    let (lines, _) = json_lines(&result.stdout);
+    let warnings: Vec<_> = lines.iter().map(|line| line.get("warning").and_then(Value::as_str)).collect();
+    assert_eq!(warnings, [Some(warning), Some(warning), None, None, None]);
+    let words = run(&["snapshot", "verify", "state"], directory.path());
+    assert_eq!(words.stdout.matches(&format!("    warning        {warning}\n")).count(), 2, "{}", words.stdout);
+}
+
 #[test]
 fn what_cannot_be_shown() {
     let directory = directory();
@@ -152,11 +207,13 @@ fn what_cannot_be_shown() {
         (".", "is a directory, expected a file"),
         ("/dev/null", "is not a regular file; to read a pipe or a device, give it on standard input as -"),
     ] {
-        for json in [&[][..], &["--json"]] {
-            let result = run(&[&["snapshot", "show", path], json].concat(), directory.path());
-            assert_eq!((result.status, result.stdout.as_str()), (Some(2), ""));
-            assert_eq!(result.stderr, format!("membrane-codec: {path}: {problem}\n"));
-        }
+        let result = run(&["snapshot", "show", path], directory.path());
+        assert_eq!((result.status, result.stdout.as_str()), (Some(2), ""));
+        assert_eq!(result.stderr, format!("membrane-codec: {path}: {problem}\n"));
+        let result = run(&["snapshot", "show", "--json", path], directory.path());
+        let line: Value = serde_json::from_str(&result.stdout).expect("one JSON object");
+        assert_eq!((result.status, result.stderr.as_str()), (Some(2), ""));
+        assert_eq!(line, json!({"path": path, "status": "io_error", "reason": "io", "detail": problem}));
     }
     assert_eq!(run(&["snapshot"], directory.path()).status, Some(2));
     assert_eq!(run(&["snapshot", "show"], directory.path()).status, Some(2));
@@ -264,6 +321,16 @@ fn directories_without_snapshots_and_none_at_all() {
         let result = run(&["snapshot", "verify", path], directory.path());
         let message = format!("membrane-codec: {path}: the state directory cannot be opened: {problem}\n");
         assert_eq!((result.status, result.stdout.as_str(), result.stderr), (Some(2), "", message));
+        let result = run(&["snapshot", "verify", "--json", path], directory.path());
+        assert_eq!((result.status, result.stderr.as_str()), (Some(2), ""));
+        let (lines, summary) = json_lines(&result.stdout);
+        let detail = format!("the state directory cannot be opened: {problem}");
+        assert_eq!(lines, [json!({"path": path, "status": "io_error", "reason": "io", "detail": detail})]);
+        assert_eq!(
+            summary,
+            json!({"snapshots": 0, "ok": 0, "schema_error": 0, "io_error": 0, "temporary": 0, "foreign": 0, "newest": null,
+                   "warnings": []})
+        );
     }
 }
 

@@ -1,6 +1,7 @@
 //! [`RefCount`]: the holders of each hash.
 
 use std::borrow::Borrow;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
@@ -17,8 +18,11 @@ const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
 
 /// The holders of each hash, for any number of threads: `H` names what is held, `N` who holds it.
 ///
-/// A hash that nobody holds takes no memory. What was recorded is exact after each call; two calls on one hash never
-/// overlap.
+/// What was recorded is exact after each call; two calls on one hash never overlap. A hash that nobody holds leaves its
+/// place to others; as a [`HashMap`], the table keeps the memory that it once needed.
+///
+/// `H` and `N` are hashed, compared, cloned and dropped under the lock of the hash's part: none of that may call this
+/// table. When one of them panics in it, nothing was changed.
 ///
 /// ```
 /// use membrane_codec::refcount::RefCount;
@@ -66,10 +70,19 @@ impl<H: Hash + Eq, N: Hash + Eq> RefCount<H, N> {
         Self { shards: (0..SHARDS).map(shard).collect(), hasher }
     }
 
-    /// The holder holds the hash from now on; gives whether it did not before.
+    /// The holder holds the hash from now on; gives whether it did not before. That says nothing of others: to act for the
+    /// first holder alone takes a lock of the caller's, as [`FragmentTable`](super::FragmentTable) has.
     pub fn acquire(&self, hash: H, holder: N) -> bool {
-        let new = || HashSet::with_hasher(self.hasher.clone());
-        self.shard(&hash).entry(hash).or_insert_with(new).insert(holder)
+        match self.shard(&hash).entry(hash) {
+            Entry::Occupied(mut held) => held.get_mut().insert(holder),
+            Entry::Vacant(free) => {
+                // First the holder: if hashing it panics, no hash is left that is held by nobody.
+                let mut holders = HashSet::with_hasher(self.hasher.clone());
+                holders.insert(holder);
+                free.insert(holders);
+                true
+            }
+        }
     }
 
     /// The holder lets go of the hash; gives whether nobody holds it now, which is also so when nobody held it before
@@ -98,17 +111,20 @@ impl<H: Hash + Eq, N: Hash + Eq> RefCount<H, N> {
     {
         let mut shard = self.shard(hash);
         let Some(holders) = shard.get_mut(hash) else { return Release::AlreadyGone };
-        if !holders.remove(holder) {
-            return Release::NotHolder;
+        if holders.len() > 1 {
+            return if holders.remove(holder) { Release::StillHeld } else { Release::NotHolder };
         }
-        if !holders.is_empty() {
-            return Release::StillHeld;
+        if !holders.contains(holder) {
+            return Release::NotHolder;
         }
         shard.remove(hash);
         Release::Last
     }
 
     /// Nobody holds the hash any more; gives who did.
+    ///
+    /// There is no such call for a holder: nothing is kept by holders, and finding all that one of them holds would be a pass
+    /// over the whole table. Whoever needs that knows what it acquired.
     pub fn forget<Q: Hash + Eq + ?Sized>(&self, hash: &Q) -> Vec<N>
     where
         H: Borrow<Q>,

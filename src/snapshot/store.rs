@@ -11,9 +11,10 @@ mod crash_tests;
 #[cfg(test)]
 mod simulated_disk;
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +38,16 @@ const WRITE_BUFFER_LEN: usize = 256 * 1024;
 ///
 /// What is no regular file is never read as a snapshot, nor written through. Needs a file system with locks (`flock`); where
 /// there are none, changing a snapshot fails.
+///
+/// # What it does not do
+///
+/// * The directory is the one that was opened. When it is renamed, or another takes its name, the store goes on in the one
+///   that it has; when it is deleted, changing a snapshot fails, and reading finds none. Open another store then.
+/// * Whoever changes a snapshot waits, for as long as it takes, for the process that is changing the same node's: also for
+///   one that was stopped in the middle. There is no time limit, since taking the turn away from a process that goes on
+///   later could end in a torn file. Give two processes different nodes, and find who holds a turn with `lslocks`.
+/// * A turn is a file of no bytes. [`remove`](Self::remove) and a [`restore`](Self::restore) that deletes need room for its
+///   name, so on a disk without any they fail as a checkpoint does, and leave all as it was.
 ///
 /// ```
 /// use membrane_codec::snapshot::{CapturedAt, EpochGuard, NodeId, Restored, Snapshot, SnapshotStore};
@@ -63,6 +74,7 @@ const WRITE_BUFFER_LEN: usize = 256 * 1024;
 pub struct SnapshotStore {
     path: PathBuf,
     files: Box<dyn Files>,
+    max_len: u64,
 }
 
 /// What became of a restore.
@@ -106,7 +118,7 @@ impl SnapshotStore {
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let path = directory.into();
         match Directory::open(&path) {
-            Ok(files) => Ok(Self { path, files: Box::new(files) }),
+            Ok(files) => Ok(Self { path, files: Box::new(files), max_len: Snapshot::DEFAULT_MAX_LEN }),
             Err(error) => Err(StoreError::new(path, StoreProblem::Io(Operation::OpenDirectory, error))),
         }
     }
@@ -125,7 +137,14 @@ impl SnapshotStore {
 
     #[cfg(test)]
     fn over(files: impl Files + 'static) -> Self {
-        Self { path: "state".into(), files: Box::new(files) }
+        Self { path: "state".into(), files: Box::new(files), max_len: Snapshot::DEFAULT_MAX_LEN }
+    }
+
+    /// Files longer than this many bytes are not read: an error, and they stay. [`Snapshot::DEFAULT_MAX_LEN`] when nobody
+    /// says otherwise. What is written is not limited.
+    pub fn with_max_len(mut self, bytes: u64) -> Self {
+        self.max_len = bytes;
+        self
     }
 
     /// The directory, as it was named.
@@ -146,7 +165,9 @@ impl SnapshotStore {
         survey::warnings(&*self.files).map_err(|error| self.directory_error(error))
     }
 
-    /// Writes a node's snapshot, in place of the one that is there.
+    /// Writes a node's snapshot, in place of the one that is there: also of one that was captured later. Of several threads
+    /// that capture and write at once, the last to get the turn wins, and not the last that captured; they take
+    /// [`checkpoint_with`](Self::checkpoint_with).
     ///
     /// It goes to a temporary file in the same directory, which its owner alone may open. That is put on disk and then
     /// renamed, and the directory is put on disk as well. Whatever fails or ends before the rename leaves the old snapshot
@@ -158,6 +179,35 @@ impl SnapshotStore {
     /// [`StoreProblem::Io`], whose [`Operation`] says which snapshot is there now;
     /// [`StoreProblem::SymbolicLink`] and [`StoreProblem::NotAFile`] when there is something that no checkpoint put there.
     pub fn checkpoint(&self, node: &NodeId, snapshot: &Snapshot) -> Result<(), StoreError> {
+        self.checkpoint_in_turn(node, || snapshot)
+    }
+
+    /// As [`checkpoint`](Self::checkpoint), of a snapshot that is captured once it is this node's turn: an older one never
+    /// replaces a newer one.
+    ///
+    /// `capture` is called while other checkpoints of this node wait; it must not change the node's snapshot in this store.
+    ///
+    /// ```
+    /// # use membrane_codec::snapshot::{CapturedAt, Snapshot, SnapshotStore};
+    /// # let temporary = tempfile::tempdir()?;
+    /// # let store = SnapshotStore::open(temporary.path())?;
+    /// let node = "node-1".parse()?;
+    /// store.checkpoint_with(&node, || Snapshot::new(17, CapturedAt::now()))?;
+    /// assert_eq!(store.load(&node)?.map(|snapshot| snapshot.cluster_epoch), Some(17));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As `checkpoint`.
+    pub fn checkpoint_with(&self, node: &NodeId, capture: impl FnOnce() -> Snapshot) -> Result<(), StoreError> {
+        self.checkpoint_in_turn(node, capture)
+    }
+
+    fn checkpoint_in_turn<S: Borrow<Snapshot>>(
+        &self,
+        node: &NodeId,
+        capture: impl FnOnce() -> S,
+    ) -> Result<(), StoreError> {
         let turn = self.take_turn(node)?;
         let target = snapshot_name(node);
         let failed = |operation| move |error| self.io_error(node, operation, error);
@@ -166,7 +216,7 @@ impl SnapshotStore {
             Some(Kind::SymbolicLink) => return Err(self.error(node, StoreProblem::SymbolicLink)),
             Some(Kind::Directory | Kind::Other) => return Err(self.error(node, StoreProblem::NotAFile)),
         }
-        write(turn, snapshot).and_then(|turn| turn.commit(&target)).map_err(failed(Operation::Write))?;
+        write(turn, capture().borrow()).and_then(|turn| turn.commit(&target)).map_err(failed(Operation::Write))?;
         self.files.sync().map_err(failed(Operation::SyncDirectory))
     }
 
@@ -185,7 +235,8 @@ impl SnapshotStore {
     /// meanwhile, and then it is the new one that is judged.
     ///
     /// # Errors
-    /// As [`SnapshotStore::load`], and when a stale snapshot cannot be deleted.
+    /// As [`SnapshotStore::load`], and [`StoreProblem::Stale`] when a stale snapshot cannot be deleted: the node starts
+    /// without it, and the next restore finds it again.
     pub fn restore(&self, node: &NodeId, guard: EpochGuard) -> Result<Restored, StoreError> {
         loop {
             let Some(Found { file, id, json }) = self.find(node)? else { return Ok(Restored::Absent) };
@@ -194,7 +245,8 @@ impl SnapshotStore {
             if guard.accepts(cluster_epoch) {
                 return Ok(Restored::Accepted(Box::new(snapshot)));
             }
-            if self.remove_if(node, |found| found == id)? {
+            let removed = self.remove_if(node, |found| found == id);
+            if removed.map_err(|error| error.of_stale(cluster_epoch))? {
                 return Ok(Restored::Stale { cluster_epoch });
             }
             drop(file);
@@ -276,8 +328,7 @@ impl SnapshotStore {
         if stamp.kind != Kind::File {
             return Err(self.error(node, StoreProblem::NotAFile));
         }
-        let mut json = Vec::new();
-        file.read_to_end(&mut json).map_err(failed)?;
+        let json = Snapshot::read_json(&mut file, Some(stamp.len), self.max_len).map_err(failed)?;
         Ok(Some(Found { file, id: stamp.id, json }))
     }
 
@@ -329,12 +380,19 @@ fn write<'f>(turn: Turn<'f>, snapshot: &Snapshot) -> io::Result<Turn<'f>> {
 
 /// Makes a directory unless it is there, and has it survive a loss of power.
 fn create_directory(path: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(path) {
-        Ok(()) => {
-            let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-            File::open(parent)?.sync_all()
+    let created = DirBuilder::new().mode(0o700).create(path);
+    let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    let sync_parent = || File::open(parent)?.sync_all();
+    match created {
+        Ok(()) => sync_parent(),
+        // Whoever made it may not have come to the sync.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && fs::metadata(path)?.is_dir() => {
+            match sync_parent() {
+                // It may be entered and not listed: then somebody else made what is in it.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+                synced => synced,
+            }
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && fs::metadata(path)?.is_dir() => Ok(()),
         Err(error) => Err(error),
     }
 }

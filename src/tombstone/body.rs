@@ -3,15 +3,13 @@
 
 use serde::Serialize;
 
-use super::{TombstoneError, Until};
+use super::{Nodes, TombstoneError, Until};
 use crate::digest::Digest;
 use crate::identity::Text;
 use crate::json::{self, Members};
 
 const CONTENT_HASH: &str = "64 hexadecimal characters";
 const NODE_ID: &str = "a string of 1 to 250 bytes";
-/// The longest node_id that a snapshot can be named by.
-const MAX_NODE_ID_LEN: usize = 250;
 
 /// `{"content_hash", "until", "node_id"}`: a node tells another that a fragment was deleted.
 ///
@@ -25,8 +23,8 @@ const MAX_NODE_ID_LEN: usize = 250;
 /// # let table = TombstoneTable::new();
 /// # let body = format!(r#"{{"content_hash": "{}", "until": 1735600060.5, "node_id": "node-1"}}"#, "ab".repeat(32));
 /// let request = TombstoneRequest::from_json(&body)?;
-/// table.record(request.content_hash, Some(request.until), &request.node_id);
-/// # Ok::<(), membrane_codec::tombstone::TombstoneError>(())
+/// table.record_from_peer(request.content_hash, Some(request.until), &request.node_id)?; // within the table's limits
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TombstoneRequest {
@@ -48,8 +46,8 @@ pub struct TombstoneRequest {
 /// # let table = TombstoneTable::new();
 /// # let body = format!(r#"{{"content_hash": "{}", "node_id": "node-1"}}"#, "ab".repeat(32));
 /// let request = DeleteRequest::from_json(&body)?;
-/// table.record(request.content_hash, request.tombstone_until, &request.node_id); // before the fragment goes
-/// # Ok::<(), membrane_codec::tombstone::TombstoneError>(())
+/// table.record_from_peer(request.content_hash, request.tombstone_until, &request.node_id)?; // before the fragment goes
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeleteRequest {
@@ -182,7 +180,7 @@ fn content_hash(raw: &str) -> Option<Digest> {
 
 fn node_id(raw: &str) -> Option<String> {
     let node_id = String::from(Text::from_json(raw)?);
-    (1..=MAX_NODE_ID_LEN).contains(&node_id.len()).then_some(node_id)
+    (1..=Nodes::MAX_NAME_LEN).contains(&node_id.len()).then_some(node_id)
 }
 
 /// Numbers that are finite, strings, and maps of them: nothing that JSON cannot say.

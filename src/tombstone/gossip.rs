@@ -87,8 +87,9 @@ impl Gossip {
         self.entries.is_empty()
     }
 
-    /// One body with all entries, as JSON without white space. If there are more than [`MAX_LEN`](Self::MAX_LEN), take
-    /// [`bodies`](Self::bodies).
+    /// One body with all entries, as JSON without white space. No reader takes more than [`MAX_LEN`](Self::MAX_LEN) of them:
+    /// for what a table has ([`TombstoneTable::active`](super::TombstoneTable::active)) take [`bodies`](Self::bodies), or
+    /// [`chunks`](Self::chunks) where the map is a field of something else.
     pub fn to_json(&self) -> String {
         body_of(&self.entries)
     }
@@ -96,6 +97,11 @@ impl Gossip {
     /// Bodies of at most [`MAX_LEN`](Self::MAX_LEN) entries each, one by one; none if there are no entries.
     pub fn bodies(&self) -> impl Iterator<Item = String> {
         self.entries.chunks(Self::MAX_LEN).map(body_of)
+    }
+
+    /// The same entries, [`MAX_LEN`](Self::MAX_LEN) at most in each; none if there are no entries.
+    pub fn chunks(&self) -> impl Iterator<Item = Self> {
+        self.entries.chunks(Self::MAX_LEN).map(|entries| entries.iter().copied().collect())
     }
 
     fn refuse(&mut self, error: impl FnOnce() -> TombstoneError) {

@@ -12,9 +12,9 @@ pub struct Merged {
     pub known: usize,
     /// Over, by the table's clock. Left out.
     pub expired: usize,
-    /// Further ahead than [`TombstoneTable::max_ahead`](super::TombstoneTable::max_ahead). Left out.
+    /// Further ahead than [`TombstoneTable::with_max_ahead`](super::TombstoneTable::with_max_ahead). Left out.
     pub too_far_ahead: usize,
-    /// New, and the table was full ([`TombstoneTable::max_len`](super::TombstoneTable::max_len)). Left out: while its
+    /// New, and the table was full ([`TombstoneTable::with_max_len`](super::TombstoneTable::with_max_len)). Left out: while its
     /// deadline lasts, the next gossip brings it again.
     pub no_room: usize,
 }

@@ -6,19 +6,29 @@ use std::sync::Arc;
 
 /// The nodes that announced a deletion, in order of their names.
 ///
+/// Peers name them, so what they take is bounded: a tombstone keeps the first [`MAX_LEN`](Self::MAX_LEN) names that it is
+/// told, and none that is longer than [`MAX_NAME_LEN`](Self::MAX_NAME_LEN). The deadline counts whoever named it.
+///
 /// Tombstones with the same nodes may share them: a copy costs a pointer.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Nodes(Option<Arc<BTreeSet<Box<str>>>>);
 
 impl Nodes {
+    /// How many names a tombstone keeps.
+    pub const MAX_LEN: usize = 64;
+    /// The longest name that is kept, in bytes: the longest that a snapshot can be named by.
+    pub const MAX_NAME_LEN: usize = 250;
+
     /// One node.
     pub(super) fn only(node_id: &str) -> Self {
-        Self(Some(Arc::new(BTreeSet::from([node_id.into()]))))
+        let mut only = Self::default();
+        only.insert(node_id);
+        only
     }
 
-    /// Adds a node.
+    /// Adds a node, within the bounds.
     pub(super) fn insert(&mut self, node_id: &str) {
-        if !self.contains(node_id) {
+        if self.len() < Self::MAX_LEN && node_id.len() <= Self::MAX_NAME_LEN && !self.contains(node_id) {
             Arc::make_mut(self.0.get_or_insert_default()).insert(node_id.into());
         }
     }

@@ -39,6 +39,16 @@ struct Writer {
     lone: Nodes,
 }
 
+/// What is to be recorded.
+#[derive(Clone, Copy)]
+pub(super) struct Announced<'n> {
+    pub(super) until: f64,
+    /// None where gossip says it.
+    pub(super) node_id: Option<&'n str>,
+    /// By the table's clock.
+    pub(super) now: f64,
+}
+
 /// What a record did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recorded {
@@ -94,13 +104,13 @@ impl Shard {
         Some((until, writer.nodes[slot].clone()))
     }
 
-    /// Records a tombstone: the larger deadline wins, the node is added. Gives the deadline that counts.
+    /// Records a tombstone: the larger deadline wins, the node is added. Where the one that is there is over and this one is
+    /// not, another deletion begins, and the nodes of the former have no part in it: as if a sweep had come between. Gives
+    /// the deadline that counts.
     pub(super) fn record(
         &self,
-        key: &Key,
-        place: Place,
-        until: f64,
-        node_id: Option<&str>,
+        (key, place): (&Key, Place),
+        Announced { until, node_id, now }: Announced<'_>,
         may_add: bool,
         place_of: impl Fn(&Key) -> Place,
     ) -> (Recorded, f64) {
@@ -108,8 +118,10 @@ impl Shard {
         let found = self.slots().and_then(|slots| slots.find(key, place).map(|found| (slots, found)));
         match found {
             Some((slots, (slot, held))) if held != DROPPED => {
-                if let Some(node_id) = node_id {
-                    writer.add_node(slot, node_id);
+                if now >= held && now < until {
+                    writer.nodes[slot] = writer.first_node(node_id);
+                } else if let Some(node_id) = node_id {
+                    writer.nodes[slot].insert(node_id);
                 }
                 if until > held {
                     slots.set_until(slot, until);
@@ -177,6 +189,16 @@ impl Shard {
         self.generation.store(generation + 2, Ordering::Release);
     }
 
+    /// Drops the tombstone of a key, whether it is over or not.
+    pub(super) fn remove(&self, key: &Key, place: Place) -> Option<(f64, Nodes)> {
+        let mut writer = lock(&self.writer.0);
+        let slots = self.slots()?;
+        let (slot, until) = slots.find(key, place).filter(|(_, until)| *until != DROPPED)?;
+        slots.set_until(slot, DROPPED);
+        writer.len -= 1;
+        Some((until, std::mem::take(&mut writer.nodes[slot])))
+    }
+
     /// Drops what the clock says is over.
     pub(super) fn sweep(&self, now: f64, dropped: &mut Vec<Tombstone>) {
         let mut writer = lock(&self.writer.0);
@@ -207,19 +229,16 @@ impl Writer {
     /// A tombstone begins in this slot.
     fn start(&mut self, slot: usize, node_id: Option<&str>) {
         self.len += 1;
-        self.nodes[slot] = match node_id {
-            None => Nodes::default(),
-            Some(node_id) => {
-                if !self.lone.contains(node_id) {
-                    self.lone = Nodes::only(node_id);
-                }
-                self.lone.clone()
-            }
-        };
+        self.nodes[slot] = self.first_node(node_id);
     }
 
-    fn add_node(&mut self, slot: usize, node_id: &str) {
-        self.nodes[slot].insert(node_id);
+    /// The nodes of a tombstone that begins.
+    fn first_node(&mut self, node_id: Option<&str>) -> Nodes {
+        let Some(node_id) = node_id else { return Nodes::default() };
+        if !self.lone.contains(node_id) {
+            self.lone = Nodes::only(node_id);
+        }
+        self.lone.clone()
     }
 }
 

@@ -10,7 +10,9 @@ use foldhash::quality::FixedState as RandomState;
 #[cfg(not(loom))]
 use foldhash::quality::RandomState;
 
-use super::shard::{self, Recorded, Shard};
+use super::limits::LimitError;
+use super::merging::Merging;
+use super::shard::{self, Announced, Recorded, Shard};
 use super::slots::{Key, Place};
 use super::{Clock, Gossip, Merged, SystemClock, Tombstone, Until};
 use crate::digest::Digest;
@@ -64,20 +66,21 @@ impl<C: Clock> TombstoneTable<C> {
         }
     }
 
-    /// Gossip adds no tombstones beyond this many, so that a peer cannot fill the memory; deadlines of those that are there
-    /// are still extended. [`record`](Self::record) always records: a delete of one's own must not fail because of what
-    /// peers say.
+    /// Peers ([`record_from_peer`](Self::record_from_peer), [`merge`](Self::merge)) add no tombstones beyond this many, so
+    /// that they cannot fill the memory; deadlines of those that are there are still extended. [`record`](Self::record)
+    /// always records: a delete of one's own must not fail because of what peers say. The names that peers give come on top,
+    /// up to [`Nodes::MAX_LEN`](super::Nodes::MAX_LEN) of them for a tombstone.
     ///
-    /// Merges that run at the same time may each fill the room that was left.
-    pub fn max_len(mut self, tombstones: usize) -> Self {
+    /// Calls that run at the same time may each fill the room that was left.
+    pub fn with_max_len(mut self, tombstones: usize) -> Self {
         self.max_len = tombstones;
         self
     }
 
-    /// Gossip is not believed when its deadline is further ahead than this: a peer could have a hash refused for good. By
+    /// Peers are not believed when their deadline is further ahead than this: a peer could have a hash refused for good. By
     /// default any finite deadline is (contract, section 5). Give it to all nodes or to none, and more than the longest
     /// lifetime in use and the largest difference between clocks.
-    pub fn max_ahead(mut self, ahead: Option<Duration>) -> Self {
+    pub fn with_max_ahead(mut self, ahead: Option<Duration>) -> Self {
         self.max_ahead = ahead;
         self
     }
@@ -87,15 +90,58 @@ impl<C: Clock> TombstoneTable<C> {
         &self.clock
     }
 
-    /// Records that a node deleted a fragment: call it before the fragment goes. Without `until` the tombstone lasts
+    /// Records a delete of this node's own, beyond all limits: call it before the fragment goes. What a peer asks for goes to
+    /// [`record_from_peer`](Self::record_from_peer). Without `until` the tombstone lasts
     /// [`DEFAULT_LIFETIME`](Self::DEFAULT_LIFETIME) from now. If there is one for this hash, the later deadline wins and the
-    /// node joins its nodes. Gives the deadline that counts.
+    /// node joins its nodes; if that one is over, and this one is not, it is another deletion with nodes of its own. Gives the
+    /// deadline that counts.
     pub fn record(&self, content_hash: Digest, until: Option<Until>, node_id: &str) -> Until {
-        let default = || Until::from_unix_time(self.clock.now().saturating_add(Self::DEFAULT_LIFETIME));
-        let until = until.unwrap_or_else(default).as_unix_seconds();
-        let (shard, key, place) = self.locate(&content_hash);
-        let (_, counts) = shard.record(&key, place, until, Some(node_id), true, |key| self.place(key).1);
-        Until::from_finite(counts)
+        let now = self.clock.now();
+        let until = until.unwrap_or_else(|| Self::default_until(now)).as_unix_seconds();
+        let announced = Announced { until, node_id: Some(node_id), now: now.as_secs_f64() };
+        Until::from_finite(self.announce(&content_hash, announced, true).1)
+    }
+
+    /// Records what a peer asks for ([`TombstoneRequest`](super::TombstoneRequest), [`DeleteRequest`](super::DeleteRequest)),
+    /// within the limits of the table. As [`record`](Self::record) otherwise; what is over by this table's clock is not
+    /// recorded, and its deadline is given.
+    ///
+    /// Cost: as `record`, and for a hash without a tombstone a lock on each of the 64 parts, to count them.
+    ///
+    /// # Errors
+    /// When the deadline is further ahead than [`with_max_ahead`](Self::with_max_ahead) allows, or the tombstone would be
+    /// new and there are as many as [`with_max_len`](Self::with_max_len) allows. Nothing is recorded.
+    pub fn record_from_peer(
+        &self,
+        content_hash: Digest,
+        until: Option<Until>,
+        node_id: &str,
+    ) -> Result<Until, LimitError> {
+        let now = self.clock.now();
+        let until = until.unwrap_or_else(|| Self::default_until(now));
+        let (now, seconds) = (now.as_secs_f64(), until.as_unix_seconds());
+        if now >= seconds {
+            return Ok(self.active_until(&content_hash).unwrap_or(until));
+        }
+        if seconds > self.latest(now) {
+            return Err(LimitError::TooFarAhead { until });
+        }
+        let announced = Announced { until: seconds, node_id: Some(node_id), now };
+        let may_add = self.len() < self.max_len;
+        match self.announce(&content_hash, announced, may_add) {
+            (Recorded::NoRoom, _) => Err(LimitError::NoRoom { max_len: self.max_len }),
+            (_, counts) => Ok(Until::from_finite(counts)),
+        }
+    }
+
+    /// Takes a tombstone away, over or not, and gives it: one that was recorded by mistake, or by a peer that lied.
+    ///
+    /// It returns with the gossip of any node that still has it: remove it from all, with nothing under way between them, or
+    /// it converges back.
+    pub fn remove(&self, content_hash: &Digest) -> Option<Tombstone> {
+        let (shard, key, place) = self.locate(content_hash);
+        let (until, nodes) = shard.remove(&key, place)?;
+        Some(Tombstone { content_hash: *content_hash, until: Until::from_finite(until), nodes })
     }
 
     /// Whether a store of this hash must be refused now.
@@ -130,37 +176,18 @@ impl<C: Clock> TombstoneTable<C> {
     ///
     /// Cost: a look-up for each entry, and a lock for each that changes something.
     pub fn merge(&self, gossip: &Gossip) -> Merged {
-        let now = self.now();
-        let latest = self.max_ahead.map_or(f64::INFINITY, |ahead| now + ahead.as_secs_f64());
-        let mut room = self.max_len.saturating_sub(self.len());
-        let mut merged = Merged::default();
+        let mut merging = self.merging();
         for (content_hash, until) in gossip.iter() {
-            let until = until.as_unix_seconds();
-            if now >= until {
-                merged.expired += 1;
-                continue;
-            }
-            if until > latest {
-                merged.too_far_ahead += 1;
-                continue;
-            }
-            let (shard, key, place) = self.locate(&content_hash);
-            // Most gossip repeats what is known, which takes no lock.
-            if shard.until(&key, place).is_some_and(|held| held >= until) {
-                merged.known += 1;
-                continue;
-            }
-            match shard.record(&key, place, until, None, room > 0, |key| self.place(key).1).0 {
-                Recorded::New => {
-                    room -= 1;
-                    merged.learned += 1;
-                }
-                Recorded::Extended => merged.extended += 1,
-                Recorded::Known => merged.known += 1,
-                Recorded::NoRoom => merged.no_room += 1,
+            if !merging.dismisses(&content_hash, until) {
+                merging.take(&content_hash, until);
             }
         }
-        merged
+        merging.merged()
+    }
+
+    /// A merge that its caller goes through entry by entry.
+    pub(crate) fn merging(&self) -> Merging<'_, C> {
+        Merging::new(self, self.max_len.saturating_sub(self.len()))
     }
 
     /// The active tombstones, for the next gossip.
@@ -193,8 +220,28 @@ impl<C: Clock> TombstoneTable<C> {
         self.len() == 0
     }
 
-    fn now(&self) -> f64 {
+    pub(super) fn now(&self) -> f64 {
         self.clock.now().as_secs_f64()
+    }
+
+    /// The latest deadline that peers are believed.
+    pub(super) fn latest(&self, now: f64) -> f64 {
+        self.max_ahead.map_or(f64::INFINITY, |ahead| now + ahead.as_secs_f64())
+    }
+
+    /// Whether there is a tombstone for this hash that lasts as long: found out without a lock.
+    pub(super) fn has_until(&self, content_hash: &Digest, until: f64) -> bool {
+        let (shard, key, place) = self.locate(content_hash);
+        shard.until(&key, place).is_some_and(|held| held >= until)
+    }
+
+    pub(super) fn announce(&self, content_hash: &Digest, announced: Announced<'_>, may_add: bool) -> (Recorded, f64) {
+        let (shard, key, place) = self.locate(content_hash);
+        shard.record((&key, place), announced, may_add, |key| self.place(key).1)
+    }
+
+    fn default_until(now: Duration) -> Until {
+        Until::from_unix_time(now.saturating_add(Self::DEFAULT_LIFETIME))
     }
 
     #[inline]

@@ -73,8 +73,9 @@ impl Ord for Until {
 }
 
 impl fmt::Display for Until {
+    /// The number of seconds, as JSON has it: with an exponent where it would be hundreds of digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        fmt::Debug::fmt(&self.0, f)
     }
 }
 

@@ -200,6 +200,50 @@ fn a_directory_that_is_replaced_is_not_written_to() {
     assert_eq!(names_in(&at("moved")), ["n.json"]);
 }
 
+/// What a start shows to be no snapshot is not read further; what is longer than the limit is not either.
+#[test]
+fn files_without_end() {
+    let (directory, store) = state_dir();
+    let path = directory.path().join("n.json");
+    let file = fs::File::create(&path).expect("room");
+    file.set_len(1 << 40).expect("room for nothing but zeros");
+    let measured = allocation_counter::measure(|| {
+        let error = store.load(&node("n")).expect_err("no snapshot");
+        assert_eq!(
+            (error.class(), error.reason(), error.offset()),
+            (StoreErrorClass::Schema, "snapshot_json", Some(0))
+        );
+    });
+    assert!(measured.bytes_max < 256 * 1024, "{} bytes", measured.bytes_max);
+    // A character that the start cuts is not what is wrong.
+    fs::write(&path, format!("xy{}", "\u{30ce}".repeat(100_000))).expect("room");
+    let error = store.load(&node("n")).expect_err("no snapshot");
+    assert_eq!((error.reason(), error.offset()), ("snapshot_json", Some(0)), "{error}");
+
+    let json = snapshot(17, 1000).to_json();
+    let limited = |len| {
+        let store = SnapshotStore::open(directory.path()).expect("it is there").with_max_len(len as u64);
+        fs::write(&path, &json).expect("room");
+        store.load(&node("n"))
+    };
+    assert_eq!(limited(json.len()).expect("it fits"), Some(snapshot(17, 1000)));
+    let error = limited(json.len() - 1).expect_err("one byte too long");
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "{}: cannot be read: longer than {} bytes: raise the limit, or move it aside if it is no snapshot",
+            path.display(),
+            json.len() - 1
+        )
+    );
+    assert_eq!(told(&error), (StoreErrorClass::Io, "io"));
+    assert!(path.exists());
+    // White space may come first, more of it than a start.
+    let spaced = [" \n\t\r".repeat(50_000).into_bytes(), json.clone()].concat();
+    fs::write(&path, &spaced).expect("room");
+    assert_eq!(store.load(&node("n")).expect("a snapshot"), Some(snapshot(17, 1000)));
+}
+
 #[test]
 fn a_gibibyte_of_brackets() {
     let (directory, store) = state_dir();

@@ -14,7 +14,7 @@ use crate::support::{names_in, node, snapshot, state_dir};
 fn io_problem(error: &StoreError) -> (Operation, io::ErrorKind) {
     assert_eq!((error.class(), error.reason()), (StoreErrorClass::Io, "io"));
     match error.problem() {
-        StoreProblem::Io(operation, error) => (*operation, error.kind()),
+        StoreProblem::Io(operation, error) | StoreProblem::Stale { operation, error, .. } => (*operation, error.kind()),
         other => panic!("{other}"),
     }
 }
@@ -205,6 +205,10 @@ fn a_directory_that_may_not_be_written() {
             store.remove(&node("n")).expect_err("not allowed"),
         ];
         assert!(errors.iter().all(|error| io_problem(error) == (Operation::TakeTurn, io::ErrorKind::PermissionDenied)));
+        let stale = store.restore(&node("n"), EpochGuard::new(1000)).expect_err("it may not be deleted");
+        let problem = "is stale, of epoch 1, and cannot be changed, since its temporary file cannot be created or locked: \
+                       Permission denied (os error 13)";
+        assert_eq!(stale.problem().to_string(), problem);
         let Restored::Accepted(snapshot) = store.restore(&node("n"), EpochGuard::new(1)).expect("it may be read")
         else {
             panic!("it is fresh")
@@ -223,6 +227,32 @@ fn a_directory_that_may_not_be_written() {
         let error = store.load(&node("n")).expect_err("not allowed");
         assert_eq!(io_problem(&error), (Operation::Read, io::ErrorKind::PermissionDenied));
     });
+}
+
+/// Whether a temporary file is a leftover cannot be told by who may not open it: it stays, and who is told what to do.
+#[test]
+fn a_temporary_file_of_another_user() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only the superuser becomes somebody else");
+        return;
+    }
+    let (directory, store) = state_dir();
+    std::os::unix::fs::chown(directory.path(), Some(65534), None).expect("root may");
+    let temporary = directory.path().join(".n.tmp");
+    fs::write(&temporary, "a leftover").expect("room");
+    fs::set_permissions(&temporary, fs::Permissions::from_mode(0o600)).expect("it is ours");
+    as_ordinary_user(|| {
+        let error = store.checkpoint(&node("n"), &snapshot(1, 1)).expect_err("it may be in use");
+        assert_eq!(io_problem(&error), (Operation::TakeTurn, io::ErrorKind::PermissionDenied));
+        assert_eq!(
+            error.problem().to_string(),
+            "cannot be changed, since its temporary file cannot be created or locked: .n.tmp belongs to another user and may \
+             not be opened: if none of their processes is writing a checkpoint, remove it (Permission denied (os error 13))"
+        );
+        fs::remove_file(&temporary).expect("as it was told");
+        store.checkpoint(&node("n"), &snapshot(1, 1)).expect("it goes");
+    });
+    assert_eq!(names_in(directory.path()), ["n.json"]);
 }
 
 /// The superuser may do anything: this thread becomes somebody else for a while.

@@ -48,6 +48,40 @@ fn checkpoints_of_one_node_are_whole_and_none_is_lost() {
     assert_eq!(names_in(directory.path()), ["node-1.json"]);
 }
 
+/// What is captured in the turn is newer than all that was written before, whoever wrote it.
+#[test]
+fn an_older_snapshot_never_replaces_a_newer_one_that_was_captured_in_turn() {
+    const THREADS: u64 = 4;
+    const CHECKPOINTS: u64 = 25;
+
+    let (directory, store) = state_dir();
+    let node = node("node-1");
+    let captured = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let store = SnapshotStore::open(directory.path()).expect("it is there");
+                for _ in 0..CHECKPOINTS {
+                    let capture = || {
+                        let before = captured.fetch_add(1, Ordering::SeqCst);
+                        let there = store.load(&node).expect("a snapshot").map_or(0, |found| found.cluster_epoch);
+                        assert_eq!(there, before, "the last that was captured is there");
+                        snapshot(before + 1, 3)
+                    };
+                    store.checkpoint_with(&node, capture).expect("it goes");
+                }
+            });
+        }
+    });
+    let last = store.load(&node).expect("a snapshot").expect("it is there").cluster_epoch;
+    assert_eq!(last, THREADS * CHECKPOINTS);
+    // A capture that panics leaves the turn to others.
+    let panics = std::panic::AssertUnwindSafe(|| store.checkpoint_with(&node, || panic!("a bug")));
+    assert!(std::panic::catch_unwind(panics).is_err());
+    store.checkpoint(&node, &snapshot(1, 1)).expect("it goes");
+    assert_eq!(names_in(directory.path()), ["node-1.json"]);
+}
+
 /// A restore that finds a stale snapshot must not delete the fresh one that a checkpoint has put there meanwhile.
 #[test]
 fn a_restore_deletes_no_fresh_snapshot() {

@@ -225,7 +225,15 @@ fn gossip_has_a_largest_size_and_longer_ones_are_split() {
     let read: Vec<_> = larger.bodies().map(|body| Gossip::from_json(body).expect("a body")).collect();
     assert_eq!(read.iter().map(Gossip::len).collect::<Vec<_>>(), [131_072, 1]);
     assert!(read.iter().flat_map(Gossip::iter).eq(larger.iter()));
-    assert_eq!(Gossip::default().bodies().count(), 0);
+    let chunks: Vec<_> = larger.chunks().collect();
+    assert_eq!(chunks, read);
+    assert_eq!((Gossip::default().bodies().count(), Gossip::default().chunks().count()), (0, 0));
+}
+
+#[test]
+fn a_deadline_is_written_shortly() {
+    let written = [1e300, 1735600060.5, 60.0, -0.0].map(|seconds| until(seconds).to_string());
+    assert_eq!(written, ["1e300", "1735600060.5", "60.0", "0.0"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use membrane_codec::Digest;
-use membrane_codec::refcount::{FragmentTable, StoreError};
+use membrane_codec::refcount::{FragmentTable, NotStored};
 use membrane_codec::tombstone::{Clock, DeleteRequest, Gossip, TombstoneTable, Until};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -36,8 +36,8 @@ fn all_nodes_converge_and_nothing_returns() {
     println!("{runs} runs: {total:?}");
     if runs >= 60 {
         // The runs are about something.
-        let Counts { stored, refused, deleted, lost, duplicated, learned, extended, swept } = total;
-        for count in [stored, refused, deleted, lost, duplicated, learned, extended, swept] {
+        let Counts { stored, refused, deleted, erased, lost, duplicated, learned, extended, swept } = total;
+        for count in [stored, refused, deleted, erased, lost, duplicated, learned, extended, swept] {
             assert!(count > runs, "{total:?}");
         }
     }
@@ -49,6 +49,8 @@ struct Counts {
     stored: u64,
     refused: u64,
     deleted: u64,
+    /// By gossip.
+    erased: u64,
     lost: u64,
     duplicated: u64,
     learned: u64,
@@ -61,6 +63,7 @@ impl Counts {
         self.stored += other.stored;
         self.refused += other.refused;
         self.deleted += other.deleted;
+        self.erased += other.erased;
         self.lost += other.lost;
         self.duplicated += other.duplicated;
         self.learned += other.learned;
@@ -230,11 +233,11 @@ impl Cluster {
                 assert_eq!(told, None, "node {at} took a store that its tombstone forbids, at {now}");
                 self.counts.stored += 1;
             }
-            Err(StoreError::Tombstone(until)) => {
+            Err(NotStored::Tombstone(until)) => {
                 assert_eq!(told, Some(&until), "node {at} refused a store, at {now}");
                 self.counts.refused += 1;
             }
-            Err(StoreError::Write(never)) => match never {},
+            Err(NotStored::Write(never)) => match never {},
         }
     }
 
@@ -255,15 +258,13 @@ impl Cluster {
     fn merge(&mut self, at: usize, gossip: &Gossip) {
         let node = &mut self.nodes[at];
         let now = node.clock.now().as_secs_f64();
-        let merged = node.fragments.tombstones().merge(gossip);
-        self.counts.learned += merged.learned as u64;
-        self.counts.extended += merged.extended as u64;
+        let merged = node.fragments.merge(gossip, |_| Ok::<(), Infallible>(()));
+        self.counts.learned += merged.tombstones.learned as u64;
+        self.counts.extended += merged.tombstones.extended as u64;
+        self.counts.erased += merged.erased.len() as u64;
         for (content_hash, until) in gossip.iter().filter(|(_, until)| now < until.as_unix_seconds()) {
+            assert!(!node.fragments.holds(&content_hash), "node {at} holds what gossip says is deleted");
             node.told.entry(content_hash).and_modify(|told| *told = until.max(*told)).or_insert(until);
-            if node.fragments.holds(&content_hash) {
-                self.delete(at, content_hash, Some(until), at);
-                return self.merge(at, gossip);
-            }
         }
     }
 

@@ -160,6 +160,9 @@ fn named(nodes: &BTreeSet<u8>) -> Vec<String> {
 impl Naive {
     fn record(&mut self, number: u64, until: i64, node: Option<u8>) -> i64 {
         let tombstone = self.tombstones.entry(number).or_insert((until, BTreeSet::new()));
+        if self.now >= tombstone.0 && self.now < until {
+            tombstone.1.clear();
+        }
         tombstone.0 = tombstone.0.max(until);
         tombstone.1.extend(node);
         tombstone.0

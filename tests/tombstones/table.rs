@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use membrane_codec::tombstone::{Clock, Gossip, SystemClock, TombstoneTable, Until};
+use membrane_codec::tombstone::{Clock, Gossip, LimitError, Nodes, SystemClock, TombstoneTable, Until};
 
 use crate::clock::{ManualClock, hash, table_and_clock, until};
 
@@ -160,7 +160,7 @@ fn a_merge_says_what_came_of_each_entry() {
 #[test]
 fn gossip_cannot_fill_a_table_beyond_its_limit() {
     let clock = ManualClock::at(1000);
-    let table = TombstoneTable::with_clock(clock.clone()).max_len(3);
+    let table = TombstoneTable::with_clock(clock.clone()).with_max_len(3);
     table.record(hash(1), Some(until(1010.0)), "node-1");
     let gossip: Gossip = (1..=10).map(|number| (hash(number), until(1020.0))).collect();
     let merged = table.merge(&gossip);
@@ -181,7 +181,7 @@ fn gossip_cannot_fill_a_table_beyond_its_limit() {
 #[test]
 fn deadlines_too_far_ahead_are_not_believed_where_there_is_a_limit() {
     let clock = ManualClock::at(1000);
-    let table = TombstoneTable::with_clock(clock).max_ahead(Some(Duration::from_secs(3600)));
+    let table = TombstoneTable::with_clock(clock).with_max_ahead(Some(Duration::from_secs(3600)));
     let gossip: Gossip = [(1, 4600.0), (2, 4600.5), (3, f64::MAX)]
         .into_iter()
         .map(|(number, seconds)| (hash(number), until(seconds)))
@@ -190,6 +190,71 @@ fn deadlines_too_far_ahead_are_not_believed_where_there_is_a_limit() {
     assert_eq!((merged.learned, merged.too_far_ahead), (1, 2));
     assert!(table.is_active(&hash(1)));
     assert!(!table.is_active(&hash(2)));
+}
+
+#[test]
+fn what_peers_ask_for_keeps_to_the_limits() {
+    let table = TombstoneTable::with_clock(ManualClock::at(1000))
+        .with_max_len(2)
+        .with_max_ahead(Some(Duration::from_secs(3600)));
+    let ask = |number, seconds| table.record_from_peer(hash(number), Some(until(seconds)), "peer");
+    assert_eq!(ask(1, 1e300), Err(LimitError::TooFarAhead { until: until(1e300) }));
+    assert_eq!((ask(1, 4600.0), ask(2, 1010.0)), (Ok(until(4600.0)), Ok(until(1010.0))));
+    let refused = (3..1000).map(|number| ask(number, 1010.0));
+    assert!(refused.into_iter().all(|refused| refused == Err(LimitError::NoRoom { max_len: 2 })));
+    assert_eq!(table.len(), 2);
+    // What is known is extended, what is over is not recorded.
+    assert_eq!((ask(2, 1020.0), ask(2, 1015.0)), (Ok(until(1020.0)), Ok(until(1020.0))));
+    assert_eq!((ask(2, 1000.0), ask(3, 1000.0), table.len()), (Ok(until(1020.0)), Ok(until(1000.0)), 2));
+    assert_eq!(table.record_from_peer(hash(1), None, "another"), Ok(until(4600.0)));
+    assert_eq!(names(&table, 1), ["another", "peer"]);
+}
+
+#[test]
+fn names_are_bounded() {
+    let (table, _) = table_and_clock();
+    for name in [&"n".repeat(251), &"n".repeat(250)] {
+        table.record(hash(1), None, name);
+    }
+    assert_eq!(names(&table, 1), ["n".repeat(250)]);
+    (0..1000).for_each(|number| _ = table.record(hash(1), None, &format!("node-{number:03}")));
+    let names = names(&table, 1);
+    assert_eq!((names.len(), &*names[63]), (Nodes::MAX_LEN, "node-062"));
+    table.record(hash(2), None, &"n".repeat(251));
+    assert_eq!(table.get(&hash(2)).expect("active").nodes, Nodes::default());
+}
+
+#[test]
+fn what_was_recorded_by_mistake_can_be_removed() {
+    let (table, _) = table_and_clock();
+    table.record(hash(1), Some(until(1e300)), "node-1");
+    let gossip = table.active();
+    let removed = table.remove(&hash(1)).expect("it was there");
+    assert_eq!((removed.content_hash, removed.until, removed.nodes.contains("node-1")), (hash(1), until(1e300), true));
+    assert_eq!((table.remove(&hash(1)), table.remove(&hash(2))), (None, None));
+    assert_eq!((table.is_active(&hash(1)), table.len(), table.sweep()), (false, 0, vec![]));
+    // Shorter than what was removed, and counted again.
+    assert_eq!(table.record(hash(1), None, "node-2"), until(1060.0));
+    assert_eq!((names(&table, 1), table.len()), (vec!["node-2".to_owned()], 1));
+    assert_eq!(table.merge(&gossip).extended, 1, "gossip brings it back");
+}
+
+/// A deletion after the last one's tombstone is over is its own, whether a sweep came between or not.
+#[test]
+fn a_deletion_does_not_inherit_the_nodes_of_one_that_is_over() {
+    for sweeps in [false, true] {
+        let (table, clock) = table_and_clock();
+        table.record(hash(1), None, "node-1");
+        table.record(hash(2), None, "node-1");
+        clock.set(1060);
+        if sweeps {
+            assert_eq!(table.sweep().len(), 2);
+        }
+        assert_eq!(table.record(hash(1), None, "node-2"), until(1120.0));
+        assert_eq!(names(&table, 1), ["node-2"], "swept: {sweeps}");
+        table.merge(&[(hash(2), until(1120.0))].into_iter().collect());
+        assert_eq!(names(&table, 2), [""; 0], "swept: {sweeps}");
+    }
 }
 
 #[test]

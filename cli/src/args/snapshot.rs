@@ -22,7 +22,8 @@ The shards are counted, not listed: the file is JSON.
 
 With --json, one object:
   {\"path\", \"status\", \"cluster_epoch\", \"captured_at\", \"membership\", \"shards\", \"server\", \"nodes\", \"unknown\"}
-    status      ok | schema_error, and then reason, detail, offset and field say why
+    status      ok | schema_error, and then reason, detail, offset and field say why |
+                io_error, with reason and detail, when FILE cannot be read
     shards      {\"primary_map\", \"replica_map\"}: how many hashes each map has
     nodes       for each node that is a member or has shards: {\"node_id\", \"is_member\", \"primaries\", \"replicas\"}
     unknown     the paths of keys that the format gives no meaning; a checkpoint keeps them
@@ -58,11 +59,13 @@ With --json, one object per name, in the order of the names:
              temporary     of a checkpoint that goes on, or of one that a crash ended: the node's
                            next one clears it away
              foreign       something else, which no node reads
+    warning      why others may change what the file holds; told, and no failure
     path_bytes   the path in hexadecimal, only when it is not UTF-8
   and last {\"summary\": {\"snapshots\", \"ok\", \"schema_error\", \"io_error\", \"temporary\", \"foreign\",
     \"newest\", \"warnings\"}}
     newest     the node whose snapshot was captured last
     warnings   why others may change what DIR holds; told, and no failure
+  When DIR cannot be opened or listed, it has a line of its own, with io_error.
 
 Exit status:
   0  all well

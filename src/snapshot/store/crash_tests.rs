@@ -54,7 +54,7 @@ fn snapshot(number: u64, random: &mut ChaCha8Rng) -> Snapshot {
 
 fn operation(error: &StoreError) -> Operation {
     match error.problem() {
-        StoreProblem::Io(operation, _) => *operation,
+        StoreProblem::Io(operation, _) | StoreProblem::Stale { operation, .. } => *operation,
         other => panic!("only the disk fails here: {other}"),
     }
 }

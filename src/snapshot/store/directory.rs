@@ -101,5 +101,7 @@ fn stamp(stat: &Stat) -> Stamp {
         FileType::Directory => Kind::Directory,
         _ => Kind::Other,
     };
-    Stamp { kind, id: FileId { device: stat.st_dev as u64, number: stat.st_ino as u64 } }
+    let id = FileId { device: stat.st_dev as u64, number: stat.st_ino as u64 };
+    let len = u64::try_from(stat.st_size).unwrap_or(0);
+    Stamp { kind, id, len, mode: stat.st_mode as u32 & 0o7777 }
 }

@@ -76,6 +76,15 @@ pub enum StoreProblem {
     NotAFile,
     /// The operating system refused.
     Io(Operation, io::Error),
+    /// The snapshot is stale, and deleting it failed.
+    Stale {
+        /// Its epoch.
+        cluster_epoch: u64,
+        /// At what it failed; [`Operation::SyncDirectory`] when it is deleted, and a loss of power may bring it back.
+        operation: Operation,
+        /// Why.
+        error: io::Error,
+    },
 }
 
 /// Why a [`SnapshotStore`](super::SnapshotStore) could not do what it was asked for. Names the path.
@@ -85,6 +94,16 @@ pub struct StoreError(Box<(PathBuf, StoreProblem)>);
 impl StoreError {
     pub(super) fn new(path: PathBuf, problem: StoreProblem) -> Self {
         Self(Box::new((path, problem)))
+    }
+
+    /// The same error, of a snapshot that was to be deleted since it is stale.
+    pub(super) fn of_stale(self, cluster_epoch: u64) -> Self {
+        let (path, problem) = *self.0;
+        let problem = match problem {
+            StoreProblem::Io(operation, error) => StoreProblem::Stale { cluster_epoch, operation, error },
+            other => other,
+        };
+        Self::new(path, problem)
     }
 
     /// The snapshot's path, or that of the state directory.
@@ -101,7 +120,9 @@ impl StoreError {
     pub fn class(&self) -> StoreErrorClass {
         match self.problem() {
             StoreProblem::Snapshot(_) => StoreErrorClass::Schema,
-            StoreProblem::SymbolicLink | StoreProblem::NotAFile | StoreProblem::Io(..) => StoreErrorClass::Io,
+            StoreProblem::SymbolicLink | StoreProblem::NotAFile | StoreProblem::Io(..) | StoreProblem::Stale { .. } => {
+                StoreErrorClass::Io
+            }
         }
     }
 
@@ -112,7 +133,7 @@ impl StoreError {
             StoreProblem::Snapshot(error) => error.reason().as_str(),
             StoreProblem::SymbolicLink => "symbolic_link",
             StoreProblem::NotAFile => "not_a_file",
-            StoreProblem::Io(..) => "io",
+            StoreProblem::Io(..) | StoreProblem::Stale { .. } => "io",
         }
     }
 
@@ -142,6 +163,9 @@ impl fmt::Display for StoreProblem {
             ),
             Self::NotAFile => f.write_str("is not a regular file: move it out of the state directory"),
             Self::Io(operation, error) => write!(f, "{}: {error}", operation.cannot()),
+            Self::Stale { cluster_epoch, operation, error } => {
+                write!(f, "is stale, of epoch {cluster_epoch}, and {}: {error}", operation.cannot())
+            }
         }
     }
 }
@@ -160,7 +184,7 @@ impl std::error::Error for StoreError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self.problem() {
             StoreProblem::Snapshot(error) => Some(error),
-            StoreProblem::Io(_, error) => Some(error),
+            StoreProblem::Io(_, error) | StoreProblem::Stale { error, .. } => Some(error),
             StoreProblem::SymbolicLink | StoreProblem::NotAFile => None,
         }
     }

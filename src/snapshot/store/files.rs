@@ -37,6 +37,9 @@ pub(super) trait OpenFile: Read + Write + Send {
 pub(super) struct Stamp {
     pub(super) kind: Kind,
     pub(super) id: FileId,
+    pub(super) len: u64,
+    /// Who may read, write and execute it.
+    pub(super) mode: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -241,7 +241,7 @@ impl Files for SimulatedDisk {
 }
 
 fn stamp(number: u64) -> Stamp {
-    Stamp { kind: Kind::File, id: FileId { device: 1, number } }
+    Stamp { kind: Kind::File, id: FileId { device: 1, number }, len: 0, mode: 0o600 }
 }
 
 struct SimulatedFile {

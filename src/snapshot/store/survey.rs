@@ -16,6 +16,9 @@ pub struct StateFile {
     pub name: OsString,
     /// What stands behind it.
     pub kind: StateFileKind,
+    /// Whether others than its owner may write to it, as its mode says: to a snapshot, whatever they like. Never so of a
+    /// symbolic link.
+    pub is_writable_by_others: bool,
 }
 
 /// What stands behind a name in a state directory. Nothing is known yet of what it holds.
@@ -49,7 +52,8 @@ pub(super) fn survey(files: &dyn Files) -> io::Result<Vec<StateFile>> {
         // Gone meanwhile is not there.
         if let Some(stamp) = files.look_at(&name)? {
             let kind = kind_of(&name, stamp.kind);
-            found.push(StateFile { name, kind });
+            let is_writable_by_others = stamp.kind != Kind::SymbolicLink && stamp.mode & 0o022 != 0;
+            found.push(StateFile { name, kind, is_writable_by_others });
         }
     }
     Ok(found)
@@ -92,7 +96,11 @@ impl fmt::Display for DirectoryWarning {
                 f.write_str("its group may write to it, and so plant or remove snapshots: chmod g-w")
             }
             Self::OwnedByAnother(user) => {
-                write!(f, "it belongs to user {user}, who may plant or remove snapshots: chown it to who runs the node")
+                write!(
+                    f,
+                    "it belongs to user {user}, who may plant or remove snapshots: unless the node runs as that user, chown \
+                     it to who runs the node"
+                )
             }
         }
     }

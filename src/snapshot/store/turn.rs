@@ -83,6 +83,16 @@ fn clear_leftover(files: &dyn Files, name: &OsStr) -> io::Result<()> {
         None => Ok(()),
         Some(Kind::File) => match files.open(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            // Whether it is a leftover only its lock tells, and that takes opening it. Removed while somebody writes to it,
+            // its name would be free for another, and the first one's rename would put the other's half on the snapshot.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(io::Error::new(
+                error.kind(),
+                format!(
+                    "{} belongs to another user and may not be opened: if none of their processes is writing a checkpoint, \
+                     remove it ({error})",
+                    name.display()
+                ),
+            )),
             Err(error) => Err(error),
             Ok(file) => {
                 file.lock()?;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
+use std::path::Path;
 
 use membrane_codec::Text;
 use membrane_codec::snapshot::{Member, Snapshot, SnapshotError, UnknownKeys};
@@ -11,15 +12,25 @@ use serde::Serialize;
 
 use super::date;
 use crate::args::snapshot::ShowArgs;
-use crate::display::{path_bytes, printable, quoted};
+use crate::display::{path_bytes, printable, word};
 use crate::input::Input;
 use crate::outcome::{Failure, Outcome};
 
 pub(super) fn run(args: &ShowArgs) -> Result<Outcome, Failure> {
-    let mut json = Vec::new();
-    Input::open(&args.path)
-        .and_then(|mut input| input.read_to_end(&mut json))
-        .map_err(|error| Failure::trouble(&args.path, error))?;
+    let json = match read(&args.path) {
+        Ok(json) => json,
+        Err(error) if args.json => {
+            let line = UnreadLine {
+                path: args.path.to_string_lossy(),
+                path_bytes: path_bytes(&args.path),
+                status: "io_error",
+                reason: "io",
+                detail: error.to_string(),
+            };
+            return print_line(&line, io::stdout().lock()).map(|()| Outcome::Unreadable).map_err(Failure::stdout);
+        }
+        Err(error) => return Err(Failure::trouble(&args.path, error)),
+    };
     let snapshot = Snapshot::from_json(json);
     let mut out = io::BufWriter::new(io::stdout().lock());
     let printed = match (&snapshot, args.json) {
@@ -35,11 +46,33 @@ pub(super) fn run(args: &ShowArgs) -> Result<Outcome, Failure> {
                 shown: snapshot.as_ref().ok().map(Shown::from),
                 status: if snapshot.is_ok() { "ok" } else { "schema_error" },
             };
-            serde_json::to_writer(&mut out, &line).map_err(io::Error::from).and_then(|()| writeln!(out))
+            print_line(&line, &mut out)
         }
     };
     printed.and_then(|()| out.flush()).map_err(Failure::stdout)?;
     Ok(if snapshot.is_ok() { Outcome::AllWell } else { Outcome::Damage })
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let input = Input::open(path)?;
+    let len = input.len();
+    Snapshot::read_json(input, len, Snapshot::DEFAULT_MAX_LEN)
+}
+
+fn print_line(line: &impl Serialize, mut out: impl Write) -> io::Result<()> {
+    serde_json::to_writer(&mut out, line)?;
+    out.write_all(b"\n")
+}
+
+/// What could not be read.
+#[derive(Serialize)]
+struct UnreadLine<'a> {
+    path: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+    status: &'static str,
+    reason: &'static str,
+    detail: String,
 }
 
 #[derive(Serialize)]
@@ -236,13 +269,6 @@ fn state(member: &Member) -> &'static str {
     }
 }
 
-/// Text as it is where that is one word and safe to print, else quoted.
-fn word(text: &str) -> String {
-    let quoted = quoted(text);
-    let is_plain = quoted.len() == text.len() + 2 && !text.is_empty() && !text.contains(' ');
-    if is_plain { text.into() } else { quoted }
-}
-
 /// A number of hashes.
 struct Hashes(usize);
 
@@ -252,18 +278,25 @@ impl Display for Hashes {
     }
 }
 
-/// Columns as wide as what is in them.
+/// Columns as wide as what is in them, up to a limit: every row is padded to the widest, and a file may hold what it likes.
 struct Table<const COLUMNS: usize> {
     rows: Vec<[String; COLUMNS]>,
 }
 
 impl<const COLUMNS: usize> Table<COLUMNS> {
+    /// In characters. The longest host name and the longest name of a node that DNS knows are 253.
+    const MAX_WIDTH: usize = 253;
+
     fn new(heads: [&str; COLUMNS]) -> Self {
         Self { rows: vec![heads.map(String::from)] }
     }
 
     fn add(&mut self, row: [String; COLUMNS]) {
-        self.rows.push(row);
+        self.rows.push(row.map(|cell| match cell.char_indices().nth(Self::MAX_WIDTH) {
+            None => cell,
+            // One character is for the mark that it was cut.
+            Some(_) => cell.chars().take(Self::MAX_WIDTH - 1).chain(['\u{2026}']).collect(),
+        }));
     }
 
     fn is_empty(&self) -> bool {

@@ -13,16 +13,51 @@ use serde::Serialize;
 
 use super::date_or_seconds;
 use crate::args::snapshot::VerifyArgs;
-use crate::display::{BAD, GOOD, count, painted, path_bytes, printable};
+use crate::display::{BAD, GOOD, count, painted, path_bytes, printable, word};
 use crate::outcome::{Failure, Outcome};
 
+/// Said of a snapshot in words and in JSON.
+const WRITABLE: &str = "others than its owner may write to it, and so change what it says: chmod go-w";
+
 pub(super) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
-    let failed = |error: StoreError| Failure::trouble(&args.directory, error.problem());
-    let store = SnapshotStore::open(&args.directory).map_err(failed)?;
     let color = if args.json { ColorChoice::Never } else { ColorChoice::Auto };
     let mut out = BufWriter::new(AutoStream::new(io::stdout(), color));
     let mut totals = Totals::default();
-    for file in store.survey().map_err(failed)? {
+    let warnings = match check(args, &mut totals, &mut out) {
+        Ok(warnings) => warnings,
+        Err(Stopped::Output(error)) => return Err(Failure::stdout(error)),
+        Err(Stopped::Directory(error)) if args.json => {
+            let verdict = Verdict::Failed(error);
+            totals.unlisted = true;
+            print_json(&Line::of(&args.directory, &verdict, false), &mut out).map_err(Failure::stdout)?;
+            Vec::new()
+        }
+        Err(Stopped::Directory(error)) => {
+            out.flush().map_err(Failure::stdout)?;
+            return Err(Failure::trouble(&args.directory, error.problem()));
+        }
+    };
+    let printed = if args.json {
+        let warnings = warnings.iter().map(DirectoryWarning::to_string).collect();
+        print_json(&SummaryLine { summary: Summary { totals: &totals, newest: totals.newest(), warnings } }, &mut out)
+    } else {
+        print_summary(&totals, &warnings, &args.directory, &mut out)
+    };
+    printed.and_then(|()| out.flush()).map_err(Failure::stdout)?;
+    Ok(totals.outcome())
+}
+
+/// Why not all of the directory was gone through.
+enum Stopped {
+    Directory(StoreError),
+    Output(io::Error),
+}
+
+/// Judges and tells of everything in the directory; gives what is to be said of the directory itself.
+fn check(args: &VerifyArgs, totals: &mut Totals, out: &mut impl Write) -> Result<Vec<DirectoryWarning>, Stopped> {
+    let store = SnapshotStore::open(&args.directory).map_err(Stopped::Directory)?;
+    for file in store.survey().map_err(Stopped::Directory)? {
+        let mut is_writable = file.is_writable_by_others;
         let verdict = match file.kind {
             StateFileKind::Snapshot(node) | StateFileKind::SymbolicLink(node) | StateFileKind::NotAFile(node) => {
                 match store.load(&node) {
@@ -32,24 +67,25 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
                     Err(error) => Verdict::Failed(error),
                 }
             }
-            StateFileKind::Temporary(node) => Verdict::Temporary(node),
-            _ => Verdict::Foreign,
+            kind => {
+                // Never read as a snapshot.
+                is_writable = false;
+                match kind {
+                    StateFileKind::Temporary(node) => Verdict::Temporary(node),
+                    _ => Verdict::Foreign,
+                }
+            }
         };
         totals.add(&verdict);
         let path = args.directory.join(file.name);
-        let printed =
-            if args.json { print_json(&Line::of(&path, &verdict), &mut out) } else { print(&path, &verdict, &mut out) };
-        printed.map_err(Failure::stdout)?;
+        let printed = if args.json {
+            print_json(&Line::of(&path, &verdict, is_writable), out)
+        } else {
+            print(&path, &verdict, is_writable, out)
+        };
+        printed.map_err(Stopped::Output)?;
     }
-    let warnings = store.warnings().map_err(failed)?;
-    let printed = if args.json {
-        let warnings = warnings.iter().map(DirectoryWarning::to_string).collect();
-        print_json(&SummaryLine { summary: Summary { totals: &totals, newest: totals.newest(), warnings } }, &mut out)
-    } else {
-        print_summary(&totals, &warnings, &args.directory, &mut out)
-    };
-    printed.and_then(|()| out.flush()).map_err(Failure::stdout)?;
-    Ok(totals.outcome())
+    store.warnings().map_err(Stopped::Directory)
 }
 
 enum Verdict {
@@ -76,7 +112,7 @@ impl Verdict {
             Self::Failed(error) => Some(error.problem().to_string()),
             Self::Temporary(node) => Some(format!(
                 "of a checkpoint that goes on, or of one that a crash ended: the next one of {} clears it away",
-                printable(Path::new(node.as_str()))
+                word(node.as_str())
             )),
         }
     }
@@ -90,6 +126,9 @@ struct Totals {
     io_error: u64,
     temporary: u64,
     foreign: u64,
+    /// The directory could not be opened or listed.
+    #[serde(skip)]
+    unlisted: bool,
     #[serde(skip)]
     newest: Option<(CapturedAt, u64, NodeId)>,
 }
@@ -118,7 +157,7 @@ impl Totals {
     }
 
     fn outcome(&self) -> Outcome {
-        match (self.io_error, self.schema_error) {
+        match (self.io_error + u64::from(self.unlisted), self.schema_error) {
             (0, 0) => Outcome::AllWell,
             (0, _) => Outcome::Damage,
             _ => Outcome::Unreadable,
@@ -126,7 +165,7 @@ impl Totals {
     }
 }
 
-fn print(path: &Path, verdict: &Verdict, out: &mut impl Write) -> io::Result<()> {
+fn print(path: &Path, verdict: &Verdict, is_writable: bool, out: &mut impl Write) -> io::Result<()> {
     let style = match verdict {
         Verdict::Sound(..) => GOOD,
         Verdict::Failed(_) => BAD,
@@ -140,6 +179,9 @@ fn print(path: &Path, verdict: &Verdict, out: &mut impl Write) -> io::Result<()>
     }
     if let Some(detail) = verdict.detail() {
         writeln!(out, "    {detail}")?;
+    }
+    if is_writable {
+        writeln!(out, "    {}{WRITABLE}", painted("warning", BAD))?;
     }
     Ok(())
 }
@@ -166,7 +208,7 @@ fn print_summary(
         }
     }
     if let Some((captured_at, _, node)) = &totals.newest {
-        writeln!(out, "\nnewest: {}, captured {}", printable(Path::new(node.as_str())), date_or_seconds(*captured_at))?;
+        writeln!(out, "\nnewest: {}, captured {}", word(node.as_str()), date_or_seconds(*captured_at))?;
     }
     for warning in warnings {
         writeln!(out, "\n{}  {}\n    {warning}", painted("warning", BAD), printable(directory))?;
@@ -189,6 +231,8 @@ struct Line<'a> {
     offset: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<&'static str>,
     #[serde(flatten)]
     held: Option<Held>,
 }
@@ -204,12 +248,13 @@ struct Held {
 }
 
 impl<'a> Line<'a> {
-    fn of(path: &'a Path, verdict: &'a Verdict) -> Self {
+    fn of(path: &'a Path, verdict: &'a Verdict, is_writable: bool) -> Self {
         let empty = Self {
             path: path.to_string_lossy(),
             path_bytes: path_bytes(path),
             status: verdict.status(),
             detail: verdict.detail(),
+            warning: is_writable.then_some(WRITABLE),
             ..Self::default()
         };
         match verdict {
