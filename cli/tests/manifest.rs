@@ -66,25 +66,97 @@ fn everything_as_it_should_be_in_every_way_to_write_it() {
 }
 
 #[test]
-fn what_verify_prints_is_a_manifest() {
+fn what_verify_prints_is_a_manifest_that_forgets_nothing() {
     let (directory, paths, keys, fingerprints) = store();
-    // A frame that is damaged when the manifest is made is not expected later.
+    // A frame that is damaged when the manifest is made is expected, with whatever identity.
     support::damage(&directory.path().join(&paths[3]));
     let printed = run(&["verify", "store", "--json"], directory.path());
     assert_eq!(printed.status, Some(1));
     write(&directory, "manifest", &printed.stdout);
     write_store(directory.path(), small_payloads(4).skip(3));
     let (status, findings, missing, _) = judge(&["--check-hash", "--check-key"], directory.path());
-    let extra = vec![(paths[3].clone(), json!(["not_in_manifest"]))];
-    assert_eq!((status, findings, missing), (Some(1), extra, BTreeSet::new()));
-
-    // And what a run with a manifest prints, missing keys and all, tells what is there.
-    fs::remove_file(directory.path().join(&paths[0])).expect("it is ours");
-    let printed = run(&VERIFY, directory.path()).stdout;
-    assert!(printed.contains(&format!("{{\"missing\":\"{}\",\"fingerprint\":\"{}\"}}\n", keys[0], fingerprints[0])));
-    write(&directory, "manifest", &printed);
-    let (status, findings, missing, _) = judge(&[], directory.path());
     assert_eq!((status, findings, missing), (Some(0), vec![], BTreeSet::new()));
+    fs::remove_file(directory.path().join(&paths[3])).expect("it is ours");
+    let (status, findings, missing, _) = judge(&[], directory.path());
+    assert_eq!((status, findings, missing), (Some(1), vec![], [keys[3].clone()].into()));
+
+    // And a key that is missing when it is made stays missing, night after night, with its fingerprint.
+    write_store(directory.path(), small_payloads(4).skip(3));
+    write(&directory, "manifest", run(&["verify", "store", "--json"], directory.path()).stdout);
+    fs::remove_file(directory.path().join(&paths[0])).expect("it is ours");
+    let line = format!("{{\"missing\":\"{}\",\"fingerprint\":\"{}\"}}\n", keys[0], fingerprints[0]);
+    for _ in 0..3 {
+        let printed = run(&VERIFY, directory.path());
+        assert_eq!((printed.status, printed.stdout.contains(&line)), (Some(1), true), "{}", printed.stdout);
+        write(&directory, "manifest", &printed.stdout);
+    }
+}
+
+#[test]
+fn what_a_run_printed_that_vouches_for_less_than_a_store_is_refused() {
+    let (directory, paths, keys, fingerprints) = store();
+    let [a, b, c, d] = &keys;
+    let refused = |manifest: &str, problem: &str| {
+        write(&directory, "manifest", manifest);
+        let result = run(&VERIFY, directory.path());
+        assert_eq!((result.status, result.stdout.as_str()), (Some(2), ""), "{problem}");
+        let advice = "; give a run over the whole store without findings, or KEY FINGERPRINT lines\n";
+        assert_eq!(result.stderr, format!("membrane-codec: manifest: {problem}{advice}"));
+    };
+    let verify = |more: &[&str]| run(&[&["verify", "--json"], more].concat(), directory.path()).stdout;
+    let whole = verify(&["store"]);
+
+    // Runs that did not see everything.
+    let lines = |printed: &str| printed.lines().count();
+    let part = verify(&["store", "--sample", "0%", "--seed", "1"]);
+    refused(&part, "line 1 ends a run that did not see the whole store (4 not selected)");
+    verify(&["store", "--state", "state.db"]);
+    let part = verify(&["store", "--state", "state.db", "--max-age", "1d"]);
+    refused(&part, "line 1 ends a run that did not see the whole store (4 verified before)");
+    let summary = r#"{"summary":{"frames":0,"ok":0,"interrupted":true,"missing":0,"not_judged":2}}"#;
+    refused(summary, "line 1 ends a run that did not see the whole store (interrupted, 2 not judged)");
+    let summary = r#"{"summary":{"frames":0,"io_error":1}}"#;
+    refused(summary, "line 1 ends a run that did not see the whole store (1 not readable)");
+    let unreadable = verify(&["store/none.blob"]);
+    refused(&unreadable, "line 1 is of something that could not be read");
+    let without_summary = whole.lines().take(4).collect::<Vec<_>>().join("\n");
+    refused(&without_summary, "ends with lines of a run without its summary, so more may be missing");
+    let again = format!("{whole}{without_summary}");
+    refused(&again, "ends with lines of a run without its summary, so more may be missing");
+    let missing = format!("{{\"missing\":\"{a}\"}}\n");
+    refused(&missing, "ends with lines of a run without its summary, so more may be missing");
+    let cut: String = whole.lines().skip(1).map(|line| format!("{line}\n")).collect();
+    let problem = "line 4 ends a run of 4 frames and 0 missing keys, but 3 frames and 0 missing keys are listed before it";
+    refused(&cut, problem);
+    assert_eq!(lines(&whole), 5);
+    // All of it, once or twice.
+    write(&directory, "manifest", whole.repeat(2));
+    assert_eq!(judge(&[], directory.path()).0, Some(0));
+
+    // A frame that is not what was expected does not become what is expected.
+    let mut swapped = identity_of(b"payload 1");
+    swapped.model_id = "another model".into();
+    write(&directory, &paths[1], canonicalize(&swapped, b"payload 1").expect("a frame"));
+    let good: String = [(a, 0), (b, 1), (c, 2)].map(|(key, at)| format!("{key} {}\n", fingerprints[at])).concat();
+    write(&directory, "manifest", &good);
+    let printed = verify(&["--manifest", "manifest", &paths[1]]);
+    refused(&printed, "line 1 is of a frame that is not as it should be (\"fingerprint_mismatch\")");
+    write(&directory, "manifest", &good);
+    let printed = verify(&["--manifest", "manifest", &paths[3]]);
+    refused(&printed, "line 1 is of a frame that is not as it should be (\"not_in_manifest\")");
+    fs::copy(directory.path().join(&paths[0]), directory.path().join(&paths[3])).expect("it can be copied");
+    let printed = verify(&["--check-key", &paths[3]]);
+    refused(&printed, "line 1 is of a frame that is not as it should be (\"key_mismatch\")");
+    refused(&verify(&[&paths[3]]), "line 1 is of a frame that lies under another's key");
+    write(&directory, "notes.blob", "no frame");
+    refused(&verify(&["notes.blob"]), "line 1 is of a damaged frame whose name is no key");
+    // Where a damaged copy lies beside a sound one, that says what is expected.
+    fs::create_dir(directory.path().join("copy")).expect("it is ours");
+    write(&directory, &format!("copy/{d}.blob"), "no frame");
+    write_store(directory.path(), small_payloads(4));
+    write(&directory, "manifest", verify(&["store", "copy"]));
+    let (status, findings, missing, summary) = judge(&[], directory.path());
+    assert_eq!((status, findings, missing, &summary["ok"]), (Some(0), vec![], BTreeSet::new(), &json!(4)));
 }
 
 #[test]

@@ -25,7 +25,8 @@ const SALVAGE_EXIT_STATUS: &str = "\
 Exit status:
   0  FILE holds intact frames and zeros alone; all frames are saved
   1  there was something else; every intact frame is saved
-  2  usage error, or something could not be read or written (wins over 1)";
+  2  usage error, or something could not be read or written, or lay too deep in damaged frames to
+     be checked (wins over 1)";
 
 /// Reads, writes and verifies Membrane v5 frames and messages.
 #[derive(Debug, Parser)]
@@ -91,19 +92,21 @@ With --json, one object per line:
                  detail   why it failed: FILE changed, or could not be read a second time
     refused      a magic at which no intact frame starts: reason, detail
                  reason   the code of the check that failed, its offset counting from the place;
-                          unreadable; or too_deep, see --max-depth
+                          unreadable; or too_deep: not checked, see --max-depth
     gap          bytes that belong to no intact frame: len, zeros (whether all are 0)
     unreadable   len, detail
   and last {\"summary\": {\"bytes\", \"frames\", \"saved\", \"already_there\", \"failed\",
     \"refused\", \"too_deep\", \"frame_bytes\", \"zero_bytes\", \"other_bytes\",
     \"unreadable_bytes\"}}
-    the last four together are bytes, the length of FILE. Without a summary the run stopped, at a
+    refused   places that were checked; too_deep   those that were not, and may be frames. The last
+    four together are bytes, the length of FILE. Without a summary the run stopped, at a
     signal or at something that could not be written, and standard error says which and where
 
 Exit status:
   0  FILE holds intact frames and zeros alone; all frames are saved
   1  there was something else; every intact frame is saved
-  2  usage error, or something could not be read or written (wins over 1)"
+  2  usage error, or something could not be read or written, or lay too deep in damaged frames to
+     be checked (wins over 1)"
 )]
 pub(crate) struct SalvageArgs {
     /// What to search: any file, or a block device. It is only read

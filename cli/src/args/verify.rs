@@ -44,6 +44,10 @@ With --json, one object per line:
     not_direct   files that --direct could not read past the page cache
     interrupted   true when a signal, or a list of paths that broke off, ended the run before its end
 
+What --json printed is a manifest for --manifest when it is whole, with its summary, and of a run that read every file. The
+keys of damaged and missing frames stay expected. What an interrupted run or one with --subset, --sample, --newer-than or a
+--state that passed over files printed is refused, as are lines of frames with findings: these would become what is expected.
+
 Exit status:
   0  all well
   1  damage or a failed check was found
@@ -94,9 +98,9 @@ pub(crate) struct Checks {
     /// --concatenated or with PATH -
     #[arg(long)]
     pub(crate) check_key: bool,
-    /// Fail what is not as this file (- for standard input) says: one line for each key, KEY or KEY FINGERPRINT, or JSON Lines as --json prints
-    /// them. Tells missing keys, files that are not listed, and frames with another identity. Not with --concatenated or
-    /// with PATH -
+    /// Fail what is not as this file (- for standard input) says: one line for each key, KEY or KEY FINGERPRINT, or all that
+    /// --json printed of a run over the whole store without findings. Tells missing keys, files that are not listed, and
+    /// frames with another identity. Not with --concatenated or with PATH -
     #[arg(long, value_name = "FILE")]
     pub(crate) manifest: Option<PathBuf>,
     /// Move damaged frames to this directory of the same file system, each with a note why. What could not be read stays, as

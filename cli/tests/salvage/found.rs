@@ -103,15 +103,21 @@ fn the_depth_is_told() {
     let directory = with_image(&image);
     let depth = |depth| run(&["salvage", "image", "--dry-run", "--max-depth", depth], directory.path());
     assert!(depth("2").stdout.contains("\nfound            byte 616, 321 bytes: "), "{}", depth("2").stdout);
+    assert_eq!(depth("2").status, Some(1));
+    // A frame may be there that is not saved: it is neither called none nor is all called saved.
     let result = depth("1");
-    assert_eq!(result.status, Some(1));
+    assert_eq!(result.status, Some(2));
     assert!(
         result
             .stdout
-            .contains("no frame         byte 616: too_deep: not checked, it lies inside too many damaged ones\n")
+            .contains("not checked      byte 616: too_deep: not checked, it lies inside too many damaged ones\n")
     );
     let hint = "\n1 place not checked, inside too many damaged frames: a larger --max-depth checks more\n";
     assert!(result.stdout.ends_with(hint), "{}", result.stdout);
+    let result = run(&["salvage", "image", "--dry-run", "--max-depth", "1", "--json"], directory.path());
+    let (lines, summary) = json_lines(&result.stdout);
+    assert_eq!((&summary["refused"], &summary["too_deep"], result.status), (&json!(2), &json!(1), Some(2)));
+    assert_eq!(lines.iter().filter(|line| line["reason"] == "too_deep").count(), 1);
 }
 
 #[test]

@@ -55,7 +55,10 @@ impl Fate {
 impl Event {
     fn outcome(&self) -> Outcome {
         match self {
-            Self::Frame { fate: Fate::Failed(_), .. } | Self::Unreadable { .. } => Outcome::Unreadable,
+            // An intact frame may lie where nobody looked.
+            Self::Frame { fate: Fate::Failed(_), .. }
+            | Self::Unreadable { .. }
+            | Self::Refused { why: Refusal::TooDeep, .. } => Outcome::Unreadable,
             // Its verdict depends on what could not be read, which is told as well.
             Self::Refused { .. } | Self::Gap { zeros: false, .. } => Outcome::Damage,
             Self::Frame { .. } | Self::Gap { zeros: true, .. } => Outcome::AllWell,
@@ -92,8 +95,7 @@ impl Totals {
                 (frame.frame_len(), &mut self.frame_bytes)
             }
             Event::Refused { why, .. } => {
-                self.refused += 1;
-                self.too_deep += u64::from(*why == Refusal::TooDeep);
+                *(if *why == Refusal::TooDeep { &mut self.too_deep } else { &mut self.refused }) += 1;
                 return;
             }
             Event::Gap { range, zeros: true } => (len(range), &mut self.zero_bytes),
@@ -168,7 +170,7 @@ impl Reporter {
     }
 
     fn print_text(&mut self, event: &Event) -> io::Result<()> {
-        let Self { out, places, .. } = self;
+        let Self { out, places, totals, .. } = self;
         match event {
             Event::Frame { offset, frame, fate } => {
                 let style = if matches!(fate, Fate::Failed(_)) { BAD } else { GOOD };
@@ -183,13 +185,15 @@ impl Reporter {
             Event::Refused { offset, why } => {
                 *places += 1;
                 if *places <= PLACES_PRINTED {
-                    writeln!(out, "{}  byte {offset}: {why}", painted("no frame", BAD))?;
+                    let status = if *why == Refusal::TooDeep { "not checked" } else { "no frame" };
+                    writeln!(out, "{}  byte {offset}: {why}", painted(status, BAD))?;
                 }
             }
             Event::Gap { range, zeros } => {
                 if *places > PLACES_PRINTED {
                     let more = count(*places - PLACES_PRINTED, "more place");
-                    writeln!(out, "{}  {more}; --json tells all", painted("no frame", BAD))?;
+                    let status = if totals.too_deep > 0 { "not all checked" } else { "no frame" };
+                    writeln!(out, "{}  {more}; --json tells all", painted(status, BAD))?;
                 }
                 *places = 0;
                 let status = if *zeros { painted("zeros", Style::new()) } else { painted("gap", BAD) };

@@ -2,14 +2,15 @@
 //!
 //! Memory: 69 bytes for each key.
 
+mod listing;
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use membrane_codec::{Digest, Sha256};
-use serde::Deserialize;
 
-use crate::display::quoted;
+use self::listing::Listing;
 use crate::input::open_list;
 use crate::outcome::Failure;
 
@@ -31,24 +32,11 @@ pub(crate) struct Entry {
     pub(crate) fingerprint: Option<Digest>,
 }
 
-/// A line as `verify --json` prints it, or with the key by its own name.
-#[derive(Deserialize)]
-struct Line {
-    key: Option<String>,
-    payload_hash: Option<String>,
-    fingerprint: Option<String>,
-    status: Option<String>,
-    /// The last line of a run.
-    summary: Option<serde::de::IgnoredAny>,
-    /// A key that a run did not find.
-    missing: Option<serde::de::IgnoredAny>,
-}
-
 impl Manifest {
     /// From the file at `path`, or standard input for `-`.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let mut source = BufReader::new(open_list(path).map_err(|error| Failure::trouble(path, error))?);
-        let (mut entries, mut hasher, mut line) = (Vec::new(), Sha256::new(), Vec::new());
+        let (mut listing, mut hasher, mut line) = (Listing::default(), Sha256::new(), Vec::new());
         for number in 1_u64.. {
             line.clear();
             let got = std::io::Read::take(&mut source, LINE_CAP).read_until(b'\n', &mut line);
@@ -59,15 +47,11 @@ impl Manifest {
             if line.len() as u64 == LINE_CAP {
                 return Err(Failure::trouble(path, format!("line {number} is longer than any line of a manifest")));
             }
-            let entry = std::str::from_utf8(&line).map_err(|_| "is not UTF-8".to_owned()).and_then(parse);
-            let entry = entry.map_err(|problem| Failure::trouble(path, format!("line {number} {problem}")))?;
-            entries.extend(entry);
+            let text = std::str::from_utf8(&line).map_err(|_| "is not UTF-8".to_owned());
+            let taken = text.and_then(|text| listing.take(text));
+            taken.map_err(|problem| Failure::trouble(path, format!("line {number} {problem}")))?;
         }
-        entries.sort_unstable();
-        entries.dedup();
-        if let Some(twice) = entries.windows(2).find(|pair| pair[0].key == pair[1].key) {
-            return Err(Failure::trouble(path, format!("key {} is listed with different fingerprints", twice[0].key)));
-        }
+        let entries = listing.finish().map_err(|problem| Failure::trouble(path, problem))?;
         let found = entries.iter().map(|_| AtomicU32::new(0)).collect();
         Ok(Self { entries, found, digest: hasher.finalize() })
     }
@@ -104,32 +88,6 @@ impl Manifest {
     fn position(&self, key: Digest) -> Option<usize> {
         self.entries.binary_search_by_key(&key, |entry| entry.key).ok()
     }
-}
-
-/// A line of a manifest; nothing for a comment, an empty line, and those of a run that are of no sound frame.
-fn parse(line: &str) -> Result<Option<Entry>, String> {
-    let line = line.trim();
-    if line.is_empty() || line.starts_with('#') {
-        return Ok(None);
-    }
-    let (key, fingerprint) = if line.starts_with('{') {
-        let line: Line = serde_json::from_str(line).map_err(|error| format!("is not JSON: {error}"))?;
-        if line.summary.is_some() || line.missing.is_some() || line.status.is_some_and(|status| status != "ok") {
-            return Ok(None);
-        }
-        (line.key.or(line.payload_hash).ok_or("has neither key nor payload_hash")?, line.fingerprint)
-    } else {
-        let mut words = line.split_ascii_whitespace().map(str::to_owned);
-        let (key, fingerprint) = (words.next().unwrap_or_default(), words.next());
-        if words.next().is_some() {
-            return Err("has more than KEY and FINGERPRINT".into());
-        }
-        (key, fingerprint)
-    };
-    let shown = |text: &str| quoted(&text.chars().take(80).collect::<String>());
-    let digest = |text: &str| text.parse::<Digest>().map_err(|error| format!("has {}: {error}", shown(text)));
-    let fingerprint = fingerprint.as_deref().map(digest).transpose()?;
-    Ok(Some(Entry { key: digest(&key)?, fingerprint }))
 }
 
 #[cfg(test)]
