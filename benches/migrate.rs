@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use membrane_codec::migrate::{FrameFate, FrameFileReport, FrameMigrator};
+use membrane_codec::migrate::{FrameFate, FrameMigrator, on_file};
 use membrane_codec::sha256;
 
 mod sample;
@@ -104,11 +104,14 @@ fn run(command: &mut Command) -> Result<(), Box<dyn Error>> {
 fn migrate(migrator: &FrameMigrator, tree: &Path, converted: u64) -> Result<Duration, Box<dyn Error>> {
     let count = std::sync::atomic::AtomicU64::new(0);
     let started = Instant::now();
-    migrator.run([tree.to_owned()], &|report: &FrameFileReport<'_>| match report.fate() {
-        FrameFate::Converted => _ = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
-        FrameFate::Current | FrameFate::Convertible => {}
-        other => panic!("{}: {other:?}", report.path().display()),
-    });
+    migrator.run(
+        [tree.to_owned()],
+        &on_file(|report| match report.fate() {
+            FrameFate::Converted => _ = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
+            FrameFate::Current | FrameFate::Convertible => {}
+            other => panic!("{}: {other:?}", report.path().display()),
+        }),
+    );
     let elapsed = started.elapsed();
     assert_eq!(count.into_inner(), converted);
     Ok(elapsed)

@@ -217,7 +217,7 @@ impl Error {
     }
 
     /// The same error, seen from a text that is `by` bytes shorter before it.
-    #[cfg(all(unix, feature = "migrate"))]
+    #[cfg(feature = "migrate")]
     pub(crate) const fn moved_back(mut self, by: u64) -> Self {
         self.offset = self.offset.saturating_sub(by);
         self

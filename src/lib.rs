@@ -65,7 +65,7 @@
 //! * `message`: the wire message in JSON, read through simd-json where it pays.
 //! * `proto`: the module `proto`, which sends and receives payloads as protobuf messages, in chunks. Builds zstd from C.
 //! * `cluster`: the modules `snapshot` (its store of files is for Unix), `tombstone` and `refcount`.
-//! * `migrate`: the module `migrate`, which converts frames and messages of older versions (Unix).
+//! * `migrate`: the module `migrate`, which converts frames and messages of older versions, in memory and (Unix) in files.
 //! * `ring`: hash single messages with ring instead of sha2. PERF.md says where that pays.
 //!
 //! No global state but rayon's pool, no threads but those in it and those of a scrub, a migration or a `Sweeper`, and all of
@@ -82,7 +82,7 @@ mod identity;
 mod json;
 #[cfg(feature = "message")]
 mod message;
-#[cfg(all(unix, feature = "migrate"))]
+#[cfg(feature = "migrate")]
 pub mod migrate;
 #[cfg(feature = "proto")]
 pub mod proto;

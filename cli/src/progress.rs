@@ -32,6 +32,8 @@ impl From<Survey> for Whole {
 
 /// Counts what is done, from any thread.
 pub(crate) struct Progress {
+    /// What is counted, in the plural.
+    noun: &'static str,
     started: Instant,
     bytes: AtomicU64,
     frames: AtomicU64,
@@ -45,13 +47,14 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Draws to standard error where that is a terminal and `quiet` is not set; `every` prints lines where it is none.
-    pub(crate) fn new(every: Option<Duration>, quiet: bool) -> Self {
+    /// Counts what `noun` names, in the plural. Draws to standard error where that is a terminal and `quiet` is not set; `every` prints lines where it is none.
+    pub(crate) fn new(noun: &'static str, every: Option<Duration>, quiet: bool) -> Self {
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(None, target);
         let style = ProgressStyle::with_template("{spinner} {msg}").unwrap_or(ProgressStyle::default_spinner());
         bar.set_style(style);
         Self {
+            noun,
             started: Instant::now(),
             bytes: AtomicU64::new(0),
             frames: AtomicU64::new(0),
@@ -166,16 +169,17 @@ impl Progress {
     fn line(&self) -> String {
         let Interval { seconds, bytes, frames, failures } = self.so_far();
         let rate = bytes as f64 / seconds.max(1e-9);
+        let noun = self.noun;
         let (files, read) = (HumanCount(frames), HumanBytes(bytes));
         let (done, left) = match self.whole.get() {
             Some(whole) if bytes > 0 && whole.bytes >= bytes => {
                 let percent = 100.0 * bytes as f64 / whole.bytes as f64;
                 let of_all = whole.frames.map_or(String::new(), |frames| format!(" of {}", HumanCount(frames)));
-                let done = format!("{files}{of_all} frames, {read} of {} ({percent:.0}%)", HumanBytes(whole.bytes));
-                let left = Duration::from_secs_f64((whole.bytes - bytes) as f64 / rate);
-                (done, format!(", {} left", HumanDuration(left)))
+                let done = format!("{files}{of_all} {noun}, {read} of {} ({percent:.0}%)", HumanBytes(whole.bytes));
+                let left = Duration::try_from_secs_f64((whole.bytes - bytes) as f64 / rate);
+                (done, left.map_or(String::new(), |left| format!(", {} left", HumanDuration(left))))
             }
-            _ => (format!("{files} frames, {read}"), String::new()),
+            _ => (format!("{files} {noun}, {read}"), String::new()),
         };
         format!("{done}, {}/s{left}, {}", HumanBytes(rate as u64), count(failures, "failure"))
     }
@@ -251,6 +255,19 @@ fn merged(intervals: &[Interval]) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_for_any_rate() {
+        let progress = Progress::new("files", None, true);
+        progress.add_frame(false);
+        assert!(progress.line().starts_with("1 files, 0 B, "), "{}", progress.line());
+        progress.add_bytes(1);
+        progress.set_whole(Whole { bytes: u64::MAX, frames: Some(2) });
+        // At a byte in more than a second, the rest takes longer than a Duration can say.
+        std::thread::sleep(Duration::from_millis(1100));
+        let line = progress.line();
+        assert!(line.starts_with("1 of 2 files, 1 B of 16.00 EiB (0%), 0 B/s, ") && !line.contains("left"), "{line}");
+    }
 
     #[test]
     fn intervals_add_up_however_long_a_run_takes() {

@@ -110,6 +110,18 @@ refused          a.jsonl, line 2
     membrane_codec::MessageParser::new().parse(first.as_bytes()).expect("a message of v5");
 }
 
+#[test]
+fn hard_links_are_told_of() {
+    let directory = directory();
+    let old = cases().into_iter().find(|case| case.0 == "v2_public").expect("a case").1;
+    fs::write(directory.path().join("a.json"), &old).expect("room");
+    fs::hard_link(directory.path().join("a.json"), directory.path().join("backup")).expect("room");
+    let result = run(&["migrate", "envelopes", "a.json", "--write", "--json"], directory.path());
+    let (lines, summary) = json_lines(&result.stdout);
+    assert_eq!((&lines[0]["links"], &summary["links_parted"]), (&json!(2), &json!(1)));
+    assert_eq!(fs::read_to_string(directory.path().join("backup")).expect("it is there"), old);
+}
+
 /// What could not be replaced while too many files were open is tried again, and nothing is told twice.
 #[cfg(unix)]
 #[test]

@@ -184,6 +184,20 @@ fn wrong_use_and_missing_paths() {
     assert_eq!(empty.stderr, said);
 }
 
+/// It does not send to itself.
+#[test]
+fn advice_on_a_schema_that_no_version_has() {
+    let directory = directory();
+    let mut frame = v4_of(b"payload");
+    frame[3] = 2;
+    fs::write(directory.path().join("a.blob"), frame).expect("room");
+    let result = run(&["migrate", "frames", "a.blob"], directory.path());
+    let advice = "        1  schema_version
+           No version has this schema with this magic: the header was damaged. Restore the frame from a replica.
+";
+    assert!(result.status == Some(1) && result.stdout.ends_with(advice), "{}", result.stdout);
+}
+
 #[test]
 fn names_that_are_not_text() {
     let directory = directory();

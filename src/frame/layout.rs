@@ -6,7 +6,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::error::{Detail, Error};
 use crate::format::{HEADER_LEN, MAGIC, OVERHEAD_LEN, SCHEMA_VERSION, TRAILER_LEN};
-#[cfg(all(unix, feature = "migrate"))]
+#[cfg(feature = "migrate")]
 use crate::format::{MAGIC_V2, MAGIC_V4};
 
 const SCHEMA_OFFSET: u64 = 4;
@@ -101,7 +101,7 @@ pub(crate) enum Accepts {
     /// Those of v5.
     Current,
     /// Those of v5, and those that a migration converts to them (contract, section 7).
-    #[cfg(all(unix, feature = "migrate"))]
+    #[cfg(feature = "migrate")]
     Convertible,
 }
 
@@ -110,7 +110,7 @@ impl Accepts {
     const fn versions(self) -> &'static [([u8; 4], &'static [u16])] {
         match self {
             Self::Current => &[(MAGIC, &[SCHEMA_VERSION])],
-            #[cfg(all(unix, feature = "migrate"))]
+            #[cfg(feature = "migrate")]
             Self::Convertible => &[(MAGIC, &[SCHEMA_VERSION, 2, 4]), (MAGIC_V2, &[2]), (MAGIC_V4, &[4])],
         }
     }

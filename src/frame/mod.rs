@@ -25,7 +25,7 @@ mod view;
 mod writer;
 
 pub use self::encode::{EncodeError, canonicalize, encode, encoded_len};
-#[cfg(all(unix, feature = "scrub"))]
+#[cfg(any(feature = "migrate", all(unix, feature = "scrub")))]
 pub(crate) use self::layout::Accepts;
 pub use self::layout::FrameHeader;
 #[cfg(all(unix, feature = "migrate"))]

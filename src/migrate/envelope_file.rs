@@ -6,8 +6,9 @@ use std::os::unix::fs::FileExt;
 
 use super::document::{EnvelopeCounts, is_object, migrate_document};
 use super::envelope::EnvelopeMigrator;
+use super::observer::EnvelopeObserver;
 use super::replacement::outdated;
-use super::report::{EnvelopeObserver, Refusal};
+use super::report::Refusal;
 use super::rewrite::Rewrite;
 use crate::error::Error;
 use crate::scrub::FoundFile;

@@ -14,8 +14,10 @@ use std::thread;
 
 use super::frame::{FrameVersion, V5_START};
 use super::leftovers::{Leftovers, Met, Stop};
+use super::observer::FrameObserver;
 use super::replacement::{Replacement, outdated};
-use super::report::{FrameFate, FrameFileReport, FrameObserver, MigrationSummary};
+use super::report::{FrameFate, FrameFileReport, MigrationSummary};
+use super::room::{Reserved, Room};
 use super::temporary::is_leftover;
 use crate::format::HEADER_LEN;
 use crate::frame::{Accepts, FrameHeader, parse_header};
@@ -55,15 +57,14 @@ const PIECE_LEN: u64 = 4 * 1024 * 1024;
 /// ```no_run
 /// use std::path::PathBuf;
 ///
-/// use membrane_codec::migrate::{FrameFate, FrameFileReport, FrameMigrator};
+/// use membrane_codec::migrate::{FrameFate, FrameMigrator, on_file};
 ///
-/// let summary = FrameMigrator::new().write(true).run([PathBuf::from("/var/lib/store")], &|report: &FrameFileReport<'_>| {
-///     match report.fate() {
-///         FrameFate::Refused(error) => eprintln!("{}: {error}", report.path().display()),
-///         FrameFate::Failed(error) => eprintln!("{}: {error}", report.path().display()),
-///         _ => {}
-///     }
+/// let told = on_file(|report| match report.fate() {
+///     FrameFate::Refused(error) => eprintln!("{}: {error}", report.path().display()),
+///     FrameFate::Failed(error) => eprintln!("{}: {error}", report.path().display()),
+///     _ => {}
 /// });
+/// let summary = FrameMigrator::new().write(true).run([PathBuf::from("/var/lib/store")], &told);
 /// assert!(!summary.stopped);
 /// ```
 #[derive(Clone, Debug)]
@@ -130,13 +131,13 @@ impl FrameMigrator {
     where
         P: IntoIterator<Item = PathBuf>,
         P::IntoIter: Send,
-        O: FrameObserver,
+        O: FrameObserver + ?Sized,
     {
         let threads = self.thread_count();
         let run = Run {
             observer,
             write: self.write,
-            threads,
+            room: Room::new(ROOM_PER_THREAD.saturating_mul(threads as u64), threads),
             copies: Mutex::default(),
             sound: Mutex::default(),
             leftovers: Leftovers::new(self.write),
@@ -164,10 +165,11 @@ impl FrameMigrator {
 }
 
 /// A migration at work.
-struct Run<'r, O> {
+struct Run<'r, O: ?Sized> {
     observer: &'r O,
     write: bool,
-    threads: usize,
+    /// For copies: within a bound, or for as many as there are threads.
+    room: Room,
     /// Those that wait for their verdict, by device and inode.
     copies: Mutex<HashMap<(u64, u64), Copy>>,
     /// Those that are sound, and take their places together when a round is over.
@@ -185,9 +187,11 @@ struct Sound {
 struct Copy {
     replacement: Replacement,
     len: u64,
+    /// Until it has its place, or is gone.
+    reserved: Reserved,
 }
 
-impl<O: FrameObserver> Run<'_, O> {
+impl<O: FrameObserver + ?Sized> Run<'_, O> {
     fn copies(&self) -> MutexGuard<'_, HashMap<(u64, u64), Copy>> {
         self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -196,16 +200,10 @@ impl<O: FrameObserver> Run<'_, O> {
         self.observer.file(&FrameFileReport { file: entry, fate, version, len, links });
     }
 
-    /// Whether there is room for another copy: within the bound, or as many files as there are threads.
-    fn has_room_for(&self, len: u64) -> bool {
-        let copies = self.copies();
-        let used = copies.values().fold(0_u64, |sum, copy| sum.saturating_add(copy.len));
-        copies.len() < self.threads || used.saturating_add(len) <= ROOM_PER_THREAD.saturating_mul(self.threads as u64)
-    }
-
     /// Makes a copy of a file, which is to be verified in its place.
     fn copy(&self, entry: &Entry, file: FrameFile, passed: &dyn Fn(u64) -> bool) -> io::Result<Prepared> {
         let len = file.stamp().len;
+        let Some(reserved) = self.room.take(len) else { return Ok(Prepared::NotYet) };
         let replacement = Replacement::create(entry, file)?;
         let mut copied = 0;
         loop {
@@ -224,7 +222,7 @@ impl<O: FrameObserver> Run<'_, O> {
         replacement.start_writing();
         let to_verify = FrameFile::of(replacement.file().try_clone()?.into())?;
         let stamp = to_verify.stamp();
-        self.copies().insert((stamp.device, stamp.inode), Copy { replacement, len });
+        self.copies().insert((stamp.device, stamp.inode), Copy { replacement, len, reserved });
         Ok(Prepared::Verify(to_verify))
     }
 
@@ -238,9 +236,11 @@ impl<O: FrameObserver> Run<'_, O> {
             |(file, sound): (io::Result<()>, &Sound)| file.and_then(|()| sound.copy.replacement.put_on_disk());
         let files: Vec<_> = files.into_iter().zip(&sound).map(put_on_disk).collect();
         let change_names = |(file, sound): (io::Result<()>, Sound)| {
-            let Sound { entry, copy: Copy { replacement, len }, header } = sound;
+            let Sound { entry, copy: Copy { replacement, len, reserved }, header } = sound;
             let links = replacement.links();
-            (entry, header, len, links, file.and_then(|()| replacement.change_names()))
+            let names = file.and_then(|()| replacement.change_names());
+            drop(reserved);
+            (entry, header, len, links, names)
         };
         let files: Vec<_> = files.into_iter().zip(sound).map(change_names).collect();
         for (entry, header, len, links, file) in files {
@@ -265,7 +265,7 @@ impl Sound {
     }
 }
 
-impl<O: FrameObserver> Preparation for Run<'_, O> {
+impl<O: FrameObserver + ?Sized> Preparation for Run<'_, O> {
     fn prepare(&self, entry: &Entry, mut file: FrameFile, passed: &dyn Fn(u64) -> bool) -> io::Result<Prepared> {
         let len = file.stamp().len;
         let found = FoundFile::new(entry, false);
@@ -293,9 +293,6 @@ impl<O: FrameObserver> Preparation for Run<'_, O> {
         if !self.write {
             return Ok(Prepared::Verify(file));
         }
-        if !self.has_room_for(len) {
-            return Ok(Prepared::NotYet);
-        }
         match self.copy(entry, file, passed) {
             // To be tried again when others are closed.
             Err(error) if is_out_of_files(&error) => Err(error),
@@ -313,7 +310,7 @@ impl<O: FrameObserver> Preparation for Run<'_, O> {
     }
 }
 
-impl<O: FrameObserver> Observer for Run<'_, O> {
+impl<O: FrameObserver + ?Sized> Observer for Run<'_, O> {
     fn verdict(&self, report: &FileReport<'_>) {
         let file = report.file();
         let stamp = report.stamp();

@@ -27,6 +27,21 @@ pub enum FrameFate<'a> {
     Vanished,
 }
 
+impl FrameFate<'_> {
+    /// One sentence for an operator: what to do, where a frame was refused.
+    pub const fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::Refused(error) => Some(match error.reason() {
+                Reason::SchemaVersion => {
+                    "No version has this schema with this magic: the header was damaged. Restore the frame from a replica."
+                }
+                reason => reason.advice(),
+            }),
+            _ => None,
+        }
+    }
+}
+
 /// A file and what became of it.
 pub struct FrameFileReport<'a> {
     pub(super) file: &'a FoundFile<'a>,
@@ -76,29 +91,6 @@ impl std::fmt::Debug for FrameFileReport<'_> {
             .field("fate", &self.fate)
             .field("version", &self.version)
             .finish_non_exhaustive()
-    }
-}
-
-/// Is told what becomes of each file, and can stop a migration.
-///
-/// All methods are called from the migration's threads, several at once; they should return soon.
-pub trait FrameObserver: Sync {
-    /// Takes what became of a file. In no order. Each file gets exactly one report, unless the migration is stopped.
-    fn file(&self, report: &FrameFileReport<'_>);
-
-    /// Told that this many more bytes of the files are done with.
-    fn advanced(&self, _bytes: u64) {}
-
-    /// Whether to stop. Asked some times a second. Files in flight then are as they were, and get no report.
-    fn stops(&self) -> bool {
-        false
-    }
-}
-
-/// Takes reports with a closure and never stops.
-impl<F: Fn(&FrameFileReport<'_>) + Sync> FrameObserver for F {
-    fn file(&self, report: &FrameFileReport<'_>) {
-        self(report);
     }
 }
 
@@ -225,25 +217,5 @@ impl std::fmt::Debug for EnvelopeFileReport<'_> {
             .field("fate", &self.fate)
             .field("counts", &self.counts)
             .finish_non_exhaustive()
-    }
-}
-
-/// Is told what becomes of envelopes and their files, and can stop a migration.
-///
-/// All methods are called from the migration's threads, several at once; they should return soon.
-pub trait EnvelopeObserver: Sync {
-    /// Takes what is refused: in this file, in or from this line on, which counts from 1.
-    fn refused(&self, file: &FoundFile<'_>, line: u64, why: &Refusal);
-
-    /// Takes what became of a file. In no order. Each file gets exactly one report, unless the migration is stopped.
-    fn file(&self, report: &EnvelopeFileReport<'_>);
-
-    /// Told that this many more bytes of the files are done with.
-    fn advanced(&self, _bytes: u64) {}
-
-    /// Whether to stop. Asked after each line; where a document is taken as a whole, once it is read and once it is
-    /// converted. Files in flight then are as they were, and get no report.
-    fn stops(&self) -> bool {
-        false
     }
 }

@@ -50,7 +50,7 @@ enum Road {
     Plain,
 }
 
-#[cfg(all(unix, feature = "migrate"))]
+#[cfg(feature = "migrate")]
 impl AsFd for FrameFile {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.fd.as_fd()
@@ -107,14 +107,14 @@ impl FrameFile {
     }
 
     /// A file that was opened elsewhere, to be read through the page cache.
-    #[cfg(all(unix, feature = "migrate"))]
+    #[cfg(feature = "migrate")]
     pub(crate) fn of(fd: OwnedFd) -> io::Result<Self> {
         let stat = platform::look_at_open(&fd)?;
         Ok(Self::new(fd, &stat, Road::Cached))
     }
 
     /// The open file, at its start, to be read from one end to the other; and what it was when it was opened.
-    #[cfg(all(unix, feature = "migrate"))]
+    #[cfg(feature = "migrate")]
     pub(crate) fn into_file(self) -> (std::fs::File, Stat) {
         if self.no_readahead {
             advice::as_usual(self.fd.as_fd());
@@ -123,7 +123,7 @@ impl FrameFile {
     }
 
     /// The first bytes, as many as there are and fit.
-    #[cfg(all(unix, feature = "migrate"))]
+    #[cfg(feature = "migrate")]
     pub(crate) fn start<'b>(&mut self, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
         let mut filled = 0;
         while filled < buffer.len() {

@@ -46,7 +46,7 @@ pub use self::portion::{PortionError, Sample, Subset};
 pub use self::report::{FileReport, FileVerdict, FrameClaims, PassedOver, ScrubSummary, Survey};
 pub use self::scrubber::Scrubber;
 pub use self::tree::{FileStamp, FoundFile, key_of};
-#[cfg(all(unix, feature = "migrate"))]
+#[cfg(feature = "migrate")]
 pub(crate) use self::{
     file::FrameFile,
     platform::is_out_of_files,

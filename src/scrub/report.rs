@@ -43,7 +43,7 @@ pub struct FileReport<'a> {
     pub(super) entry: &'a Entry,
     pub(super) follow_links: bool,
     pub(super) verdict: FileVerdict<'a>,
-    #[cfg_attr(not(all(unix, feature = "migrate")), expect(dead_code, reason = "a scrub takes one version"))]
+    #[cfg_attr(not(feature = "migrate"), expect(dead_code, reason = "a scrub takes one version"))]
     pub(super) header: Option<FrameHeader>,
     pub(super) claims: Option<FrameClaims<'a>>,
     pub(super) stamp: Option<FileStamp>,
@@ -74,13 +74,13 @@ impl<'a> FileReport<'a> {
         self.claims
     }
 
-    #[cfg(all(unix, feature = "migrate"))]
+    #[cfg(feature = "migrate")]
     pub(crate) const fn entry(&self) -> &'a Entry {
         self.entry
     }
 
     /// The frame's header, where rows 1-6 of the contract hold.
-    #[cfg(all(unix, feature = "migrate"))]
+    #[cfg(feature = "migrate")]
     pub(crate) const fn header(&self) -> Option<FrameHeader> {
         self.header
     }

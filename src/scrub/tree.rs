@@ -42,7 +42,7 @@ impl Directory {
 }
 
 /// A name in a directory, or a path that was asked for by itself.
-#[cfg_attr(all(unix, feature = "migrate"), derive(Clone))]
+#[cfg_attr(feature = "migrate", derive(Clone))]
 pub(crate) struct Entry {
     directory: Option<Arc<Directory>>,
     name: CString,
@@ -90,7 +90,7 @@ impl Entry {
     }
 
     /// The directory that it was found in.
-    #[cfg(all(unix, feature = "migrate"))]
+    #[cfg(feature = "migrate")]
     pub(crate) fn directory(&self) -> Option<&Arc<Directory>> {
         self.directory.as_ref()
     }
@@ -108,7 +108,7 @@ impl Entry {
     }
 }
 
-#[cfg(all(unix, feature = "migrate"))]
+#[cfg(feature = "migrate")]
 impl AsFd for Directory {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.fd.as_fd()

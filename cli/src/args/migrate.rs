@@ -18,7 +18,9 @@ attributes and times. What is refused or fails is left as it is.
 
 A run can be interrupted and started again: what is done is v5 then. It needs room on disk for
 128 MiB of copies for each thread, or for one file if that is larger. A file that has several
-names (hard links) is converted under each that is found, and is a file of its own there.
+names (hard links) is converted under each that is found, and is a file of its own there. ROOTs that
+overlap make a file count twice, and the run that comes second to it may tell that it was replaced
+meanwhile: name none inside another.
 
 With --json, one object per line:
   {\"path\", \"status\", \"from\", \"len\", \"reason\", \"detail\"}
@@ -56,10 +58,11 @@ With --json, one object for each refusal and each file:
     v2, v3, v4   envelopes that are converted, or would be
     current  envelopes in v5
     other    JSON that is no envelope
+    links    how many names a converted file had, if several
     path_bytes   the path in hexadecimal, only when it is not UTF-8
   and last {\"summary\": {\"files\", \"bytes\", \"convertible\", \"converted\", \"current\", \"refused\",
     \"other\", \"io_error\"}}, the last counting files, the others envelopes; and where there was any:
-    vanished, leftovers_removed (of a run that was killed), passed_over, interrupted
+    vanished, links_parted, leftovers_removed (of a run that was killed), passed_over, interrupted
 
 Exit status:
   0  every envelope is v5, or would be with --write

@@ -40,7 +40,7 @@ fn begin(paths: &[PathBuf], nice: bool) -> Result<(), Failure> {
 }
 
 /// What else should be known of a run, a line each.
-fn notes(summary: &MigrationSummary, vanished: u64) -> Vec<String> {
+fn notes(summary: &MigrationSummary, vanished: u64, links_parted: u64) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(PassedOver::from(summary.passed_over).note());
     if vanished > 0 {
@@ -48,6 +48,10 @@ fn notes(summary: &MigrationSummary, vanished: u64) -> Vec<String> {
     }
     if summary.leftovers_removed > 0 {
         notes.push(format!("left by a run that was killed, and removed: {}", count(summary.leftovers_removed, "file")));
+    }
+    if links_parted > 0 {
+        let files = count(links_parted, "file");
+        notes.push(format!("had other names (hard links), and are files of their own now: {files}"));
     }
     notes
 }

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &SalvageArgs) -> Result<Outcome, Failure> {
         _ => None,
     };
     let is_file = image.metadata().map_err(trouble)?.is_file();
-    let progress = Progress::new(args.progress_every, args.quiet);
+    let progress = Progress::new("frames", args.progress_every, args.quiet);
     let mut scanner = FrameScanner::new(Image::new(image, &progress))
         .map_err(trouble)?
         .max_depth(args.max_depth)

@@ -26,7 +26,7 @@ pub(super) fn run(args: &MigrateEnvelopesArgs) -> Result<Outcome, Failure> {
     if let Some(threads) = args.threads {
         migrator = migrator.threads(threads.into());
     }
-    let progress = Progress::new(None, false);
+    let progress = Progress::new("files", None, false);
     let lines = Lines::new(args.json, &progress);
     let watch = Watch { json: args.json, lines, progress: &progress, totals: Mutex::default() };
     let summary = progress.while_shown(|scope| {
@@ -142,6 +142,8 @@ struct FileLine<'a> {
     other: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    links: Option<u64>,
 }
 
 impl<'a> FileLine<'a> {
@@ -158,6 +160,7 @@ impl<'a> FileLine<'a> {
             refused: counts.refused,
             other: counts.other,
             detail,
+            links: Some(report.links()).filter(|links| *links > 1),
         }
     }
 }

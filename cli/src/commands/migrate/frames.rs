@@ -25,7 +25,7 @@ pub(crate) fn run(args: &MigrateFramesArgs) -> Result<Outcome, Failure> {
     if let Some(threads) = args.threads {
         migrator = migrator.threads(threads.into());
     }
-    let progress = Progress::new(None, false);
+    let progress = Progress::new("frames", None, false);
     let watch = Watch {
         json: args.json,
         lines: Lines::new(args.json, &progress),

@@ -1,6 +1,7 @@
 //! Lines on standard output, from any thread.
 
 use std::io::{self, BufWriter, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anstream::AutoStream;
@@ -13,6 +14,8 @@ use crate::progress::Progress;
 pub(super) struct Lines<'p> {
     progress: &'p Progress,
     shared: Mutex<Shared>,
+    /// Whether there is a reason in `shared` why nothing can be printed any more, for those that ask after every line.
+    failed: AtomicBool,
 }
 
 struct Shared {
@@ -26,7 +29,11 @@ impl<'p> Lines<'p> {
         // What JSON holds goes out as it is.
         let stdout: Box<dyn Write + Send> =
             if json { Box::new(io::stdout()) } else { Box::new(AutoStream::auto(io::stdout())) };
-        Self { progress, shared: Mutex::new(Shared { out: BufWriter::new(stdout), failed: None }) }
+        Self {
+            progress,
+            shared: Mutex::new(Shared { out: BufWriter::new(stdout), failed: None }),
+            failed: AtomicBool::new(false),
+        }
     }
 
     /// Prints text that ends its lines; at once, where it tells of a failure.
@@ -46,12 +53,13 @@ impl<'p> Lines<'p> {
         }
         if let Err(error) = written {
             shared.failed.get_or_insert(error);
+            self.failed.store(true, Ordering::Relaxed);
         }
     }
 
     /// Whether nothing can be printed any more.
     pub(super) fn have_failed(&self) -> bool {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner).failed.is_some()
+        self.failed.load(Ordering::Relaxed)
     }
 
     pub(super) fn finish(self) -> Result<(), Failure> {

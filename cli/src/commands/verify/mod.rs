@@ -45,7 +45,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
         quarantined: quarantine.as_ref().map(|_| 0),
         ..Totals::default()
     };
-    let progress = Progress::new(args.reports.progress_every, args.reports.quiet);
+    let progress = Progress::new("frames", args.reports.progress_every, args.reports.quiet);
     let watch = Watch::new(args, &selection, quarantine.as_ref(), Reporter::new(&args.reports, totals), &progress);
     let list_end = ListEnd::default();
 

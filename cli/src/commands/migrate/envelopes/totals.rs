@@ -27,6 +27,9 @@ pub(super) struct Totals {
     io_error: u64,
     #[serde(skip_serializing_if = "is_zero")]
     vanished: u64,
+    /// Converted files that had other names.
+    #[serde(skip_serializing_if = "is_zero")]
+    links_parted: u64,
     #[serde(skip_serializing_if = "is_zero")]
     leftovers_removed: u64,
     #[serde(skip_serializing_if = "PassedOver::is_empty")]
@@ -58,7 +61,10 @@ impl Totals {
                 self.vanished += 1;
                 return;
             }
-            EnvelopeFate::Converted => Some(&mut self.converted),
+            EnvelopeFate::Converted => {
+                self.links_parted += u64::from(report.links() > 1);
+                Some(&mut self.converted)
+            }
             EnvelopeFate::Convertible => {
                 self.convertible_files += 1;
                 Some(&mut self.convertible)
@@ -134,7 +140,7 @@ impl Totals {
         for (reason, (number, advice)) in &self.reasons {
             writeln!(out, "\n{number:>9}  {reason}\n           {advice}")?;
         }
-        let mut notes = notes(summary, self.vanished);
+        let mut notes = notes(summary, self.vanished, self.links_parted);
         if !write && self.convertible > 0 {
             let files = count(self.convertible_files, "file");
             notes.push(format!(

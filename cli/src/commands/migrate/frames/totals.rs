@@ -39,8 +39,9 @@ pub(super) struct Totals {
 
     #[serde(skip)]
     rows: BTreeMap<Row, Sum>,
+    /// How often each reason was given, and what to do.
     #[serde(skip)]
-    reasons: BTreeMap<Reason, u64>,
+    reasons: BTreeMap<Reason, (u64, &'static str)>,
 }
 
 /// A row of the table.
@@ -69,7 +70,8 @@ impl Totals {
                 (&mut self.converted, old())
             }
             FrameFate::Refused(error) => {
-                *self.reasons.entry(error.reason()).or_default() += 1;
+                let advice = report.fate().advice().unwrap_or_default();
+                self.reasons.entry(error.reason()).or_insert((0, advice)).0 += 1;
                 (&mut self.refused, Row::Refused)
             }
             FrameFate::Vanished => {
@@ -135,8 +137,8 @@ impl Totals {
             };
             writeln!(out, "{files:>9}  {:>11}  {style}{what}{style:#}", HumanBytes(*bytes).to_string())?;
         }
-        for (reason, number) in &self.reasons {
-            writeln!(out, "\n{number:>9}  {reason}\n           {}", reason.advice())?;
+        for (reason, (number, advice)) in &self.reasons {
+            writeln!(out, "\n{number:>9}  {reason}\n           {advice}")?;
         }
         let notes = self.notes(write, summary);
         if !notes.is_empty() {
@@ -146,11 +148,7 @@ impl Totals {
     }
 
     fn notes(&self, write: bool, summary: &MigrationSummary) -> Vec<String> {
-        let mut notes = notes(summary, self.vanished);
-        if self.links_parted > 0 {
-            let files = count(self.links_parted, "file");
-            notes.push(format!("had other names (hard links), and are files of their own now: {files}"));
-        }
+        let mut notes = notes(summary, self.vanished, self.links_parted);
         if !write && self.convertible > 0 {
             notes.push(format!("Nothing was written; --write converts {}.", count(self.convertible, "file")));
         }
