@@ -18,7 +18,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use crate::display::{path_bytes, printable};
+use crate::display::{path_bytes, printable, time};
 use crate::json;
 use crate::outcome::{Failure, say};
 use crate::output::{NewFile, directory_of, sync_directory};
@@ -90,15 +90,15 @@ impl Quarantine {
         if let Err(error) = check_unchanged(path, stamp) {
             return if moved.files.contains(&(stamp.device, stamp.inode)) { Ok(Taken::Before) } else { Err(error) };
         }
-        let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let lay_at = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let note = Note {
-            path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).to_string_lossy().into_owned(),
-            path_bytes: path_bytes(path),
+            path: lay_at.to_string_lossy().into_owned(),
+            path_bytes: path_bytes(&lay_at),
             status,
             reason,
             detail,
             len: stamp.len,
-            quarantined: now,
+            quarantined: time(SystemTime::now()),
             by: concat!("membrane-codec ", env!("CARGO_PKG_VERSION")),
         };
         let place = Place::of(path);

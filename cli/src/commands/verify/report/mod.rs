@@ -29,6 +29,8 @@ pub(crate) struct Report {
     pub(crate) claims: Option<Claims>,
     /// Bytes that were read for the verdict.
     pub(crate) bytes: u64,
+    /// Bytes from this frame's beginning on in which no further frame was looked for.
+    pub(crate) not_checked: u64,
     pub(crate) changed_while_read: bool,
     pub(crate) quarantine: Quarantined,
 }
@@ -112,7 +114,9 @@ impl Finding {
             }
             "key_mismatch" => "The frame lies under another's key and would be served for it: restore it.",
             "fingerprint_mismatch" => "The identity is not the one that the manifest lists: restore the frame.",
-            "not_in_manifest" => "The manifest does not list this frame: find out whose it is, and bring the manifest up to date.",
+            "not_in_manifest" => {
+                "The manifest does not list this frame: find out whose it is, and bring the manifest up to date."
+            }
             _ => "Restore the frame.",
         }
     }
@@ -248,6 +252,8 @@ impl Reporter {
 pub(crate) struct End {
     pub(crate) scrub: ScrubSummary,
     pub(crate) verified_before: Option<u64>,
+    /// Files that were passed over since this run writes them.
+    pub(crate) own_files: u64,
     pub(crate) seed: Option<u64>,
     pub(crate) not_judged: u64,
     pub(crate) seconds: f64,
