@@ -50,6 +50,19 @@ fn the_note_on_a_path_that_is_not_utf8_holds_the_bytes_of_the_whole_path() {
 }
 
 #[test]
+fn a_quarantine_that_is_a_file_is_told_as_that() {
+    let directory = directory();
+    write(&directory.path().join("store/bad.blob"), &damaged_frame("payload"));
+    write(&directory.path().join("file"), b"");
+    for aside in ["file", "file/aside"] {
+        let result = run(&["verify", "store", "--quarantine", aside], directory.path());
+        let message = format!("membrane-codec: {aside}: is not a directory\n");
+        assert_eq!((result.status, result.stdout.as_str(), result.stderr), (Some(2), "", message));
+    }
+    assert_eq!(names_in(&directory.path().join("store")), ["bad.blob"]);
+}
+
+#[test]
 fn damaged_frames_move_with_a_note() {
     let directory = directory();
     let at = |name: &str| directory.path().join(name);

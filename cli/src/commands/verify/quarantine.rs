@@ -72,7 +72,12 @@ struct Note<'a> {
 impl Quarantine {
     /// Creates the directory where there is none.
     pub(crate) fn open(directory: &Path) -> Result<Self, Failure> {
-        fs::create_dir_all(directory).map_err(|error| Failure::trouble(directory, error))?;
+        fs::create_dir_all(directory).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+                Failure::trouble(directory, "is not a directory")
+            }
+            _ => Failure::trouble(directory, error),
+        })?;
         Ok(Self { directory: directory.to_owned(), moved: Mutex::default() })
     }
 
