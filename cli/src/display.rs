@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstyle::{AnsiColor, Style};
 
@@ -52,7 +53,39 @@ pub(crate) fn path_bytes(path: &Path) -> Option<String> {
     path.to_str().is_none().then(|| hex(path.as_os_str().as_encoded_bytes()))
 }
 
+/// The end of the year 9999, after which RFC 3339 has no times.
+const LAST_OF_RFC_3339: Duration = Duration::from_secs(253_402_300_800);
+
+/// By RFC 3339 and in UTC, to the second; in seconds since 1970 what that cannot write. A clock that was never set, or that
+/// broke, can say anything.
+pub(crate) fn time(time: SystemTime) -> String {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) if since < LAST_OF_RFC_3339 => humantime::format_rfc3339_seconds(time).to_string(),
+        Ok(since) => format!("{} s after 1970", since.as_secs()),
+        Err(before) => format!("{} s before 1970", before.duration().as_secs()),
+    }
+}
+
 /// `1 frame`, `2 frames`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_time_can_be_told() {
+        let last = UNIX_EPOCH + LAST_OF_RFC_3339 - Duration::from_nanos(1);
+        for (time_to_tell, expected) in [
+            (UNIX_EPOCH, "1970-01-01T00:00:00Z"),
+            (UNIX_EPOCH + Duration::from_millis(1_800_000_000_999), "2027-01-15T08:00:00Z"),
+            (last, "9999-12-31T23:59:59Z"),
+            (last + Duration::from_nanos(1), "253402300800 s after 1970"),
+            (UNIX_EPOCH - Duration::from_secs(90), "90 s before 1970"),
+        ] {
+            assert_eq!(time(time_to_tell), expected);
+        }
+    }
 }

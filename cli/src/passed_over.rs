@@ -19,6 +19,11 @@ impl PassedOver {
         *self == Self::default()
     }
 
+    /// With so many more.
+    pub(crate) fn and_other_files(self, more: u64) -> Self {
+        Self { other_files: self.other_files + more, ..self }
+    }
+
     /// In words, when there was anything.
     pub(crate) fn note(&self) -> Option<String> {
         let things = [

@@ -93,6 +93,40 @@ fn what_follows_a_frame_without_an_end_is_not_guessed() {
 }
 
 #[test]
+fn what_was_not_looked_at_is_told() {
+    let sound = frame_of(b"sound");
+    let len = sound.len();
+    let directory = directory();
+    let write = |name: &str, pieces: &[&[u8]]| {
+        fs::write(directory.path().join(name), pieces.concat()).expect("it can be written");
+    };
+    let bad = damaged("bad_magic");
+    write("a.blob", &[&sound, &bad, &sound, &sound]);
+    write("b.blob", &[&sound, &sound[..100]]);
+    write("c.blob", &[&damaged("trailer_mismatch"), &sound]);
+    let result = run(&["verify", "--concatenated", "--json", "."], directory.path());
+    let (lines, summary) = json_lines(&result.stdout);
+    let rest = bad.len() + 2 * len;
+    let told: Vec<_> =
+        lines.iter().filter_map(|line| Some((line["offset"].as_u64()?, line.get("not_checked")?))).collect();
+    assert_eq!(told, [(len as u64, &json!(rest)), (len as u64, &json!(100))]);
+    assert_eq!((result.status, &summary["not_checked"]), (Some(1), &json!(rest + 100)));
+    let text = run(&["verify", "--concatenated", "."], directory.path()).stdout;
+    let line = format!("\n    {rest} bytes from here on were not checked; `salvage` finds the frames in them\n");
+    assert!(text.contains(&line), "{text}");
+    let note = format!(
+        "\nnot checked, in frames without an end and after them: {} bytes; salvage finds what is there\n",
+        rest + 100
+    );
+    assert!(text.ends_with(&note), "{text}");
+    // Where all was looked at, nothing is said.
+    write("a.blob", &[&sound]);
+    write("b.blob", &[&sound]);
+    let text = run(&["verify", "--concatenated", "--json", "."], directory.path()).stdout;
+    assert!(!text.contains("not_checked"), "{text}");
+}
+
+#[test]
 fn ends_of_files() {
     let sound = frame_of(b"sound");
     let len = sound.len() as u64;

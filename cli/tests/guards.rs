@@ -9,7 +9,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use serde_json::json;
-use support::{PROGRAM, Run, directory, frame_of, json_lines, run};
+use support::{PROGRAM, Run, directory, frame_of, json_lines, paths_with, run, small_payloads, write_store};
 
 #[test]
 fn a_list_through_a_pipe_is_read_once_whoever_watches() {
@@ -127,4 +127,40 @@ fn out_of_open_files_is_an_error_and_not_a_wait_without_end() {
             }
         }
     }
+}
+
+#[test]
+fn what_a_run_itself_writes_is_no_frame_of_the_store() {
+    let directory = directory();
+    write_store(directory.path(), small_payloads(3));
+    let arguments = [
+        "verify",
+        "--json",
+        "--all",
+        ".",
+        "--state",
+        "scrub.db",
+        "--max-age",
+        "0s",
+        "--report",
+        "scrub.html",
+        "--metrics",
+        "scrub.prom",
+    ];
+    let of_a_run = || {
+        let result = run(&arguments, directory.path());
+        let (lines, summary) = json_lines(&result.stdout);
+        let passed = summary.get("passed_over").map_or(0, |passed| passed["other_files"].as_u64().expect("a number"));
+        (result.status, paths_with(&lines, "ok").len(), lines.len(), passed, summary.get("not_selected").cloned())
+    };
+    let (status, ok, lines, passed, not_selected) = of_a_run();
+    assert_eq!((status, ok, lines, not_selected), (Some(0), 3, 3, None));
+    assert!((1..=3).contains(&passed), "the state, and what SQLite has beside it: {passed}");
+    let (status, ok, lines, passed, not_selected) = of_a_run();
+    assert_eq!((status, ok, lines, not_selected), (Some(0), 3, 3, None));
+    assert!((3..=5).contains(&passed), "and the report and the metrics of the run before: {passed}");
+    // A file of the same name elsewhere is none of them.
+    fs::write(directory.path().join("store/scrub.db"), "no frame").expect("it can be written");
+    let (status, ok, lines, ..) = of_a_run();
+    assert_eq!((status, ok, lines), (Some(1), 3, 4));
 }

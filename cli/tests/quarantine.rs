@@ -5,7 +5,9 @@
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::time::Duration;
@@ -34,6 +36,30 @@ fn write(path: &Path, bytes: &[u8]) {
 
 fn note(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).expect("a note")).expect("JSON")
+}
+
+#[test]
+fn the_note_on_a_path_that_is_not_utf8_holds_the_bytes_of_the_whole_path() {
+    let directory = directory();
+    write(&directory.path().join(OsStr::from_bytes(b"store/\xff.blob")), &damaged_frame("payload"));
+    assert_eq!(run(&VERIFY, directory.path()).status, Some(1));
+    let note = note(&directory.path().join(OsStr::from_bytes(b"aside/\xff.blob.damaged.json")));
+    let path = directory.path().join(OsStr::from_bytes(b"store/\xff.blob"));
+    assert_eq!(note["path"], path.to_string_lossy().as_ref());
+    assert_eq!(note["path_bytes"], base16ct::lower::encode_string(path.as_os_str().as_bytes()));
+}
+
+#[test]
+fn a_quarantine_that_is_a_file_is_told_as_that() {
+    let directory = directory();
+    write(&directory.path().join("store/bad.blob"), &damaged_frame("payload"));
+    write(&directory.path().join("file"), b"");
+    for aside in ["file", "file/aside"] {
+        let result = run(&["verify", "store", "--quarantine", aside], directory.path());
+        let message = format!("membrane-codec: {aside}: is not a directory\n");
+        assert_eq!((result.status, result.stdout.as_str(), result.stderr), (Some(2), "", message));
+    }
+    assert_eq!(names_in(&directory.path().join("store")), ["bad.blob"]);
 }
 
 #[test]

@@ -53,6 +53,7 @@ pub(super) fn verify<O: Observer + ?Sized>(
             stamp: Some(stamp),
             offset: Some(start),
             bytes_read: end - start,
+            not_checked: left.filter(|_| !one.is_whole).unwrap_or(0),
             changed: false,
         });
         if !one.is_whole {

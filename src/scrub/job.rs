@@ -232,6 +232,7 @@ impl Job {
             stamp: Some(self.file.stamp()),
             offset: None,
             bytes_read: self.window.end(),
+            not_checked: 0,
             changed: !is_sound && self.file.changed(),
         });
     }

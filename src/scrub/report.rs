@@ -49,6 +49,7 @@ pub struct FileReport<'a> {
     pub(super) stamp: Option<FileStamp>,
     pub(super) offset: Option<u64>,
     pub(super) bytes_read: u64,
+    pub(super) not_checked: u64,
     pub(super) changed: bool,
 }
 
@@ -111,6 +112,13 @@ impl<'a> FileReport<'a> {
     /// How many bytes were read for this verdict.
     pub const fn bytes_read(&self) -> u64 {
         self.bytes_read
+    }
+
+    /// How many bytes lie behind this frame's beginning in which no further frame was looked for, when files hold several: the
+    /// frame does not say where it ends, so nobody knows where the next begins. 0 where it does, and for files that hold one.
+    /// [`FrameScanner`](crate::FrameScanner) finds the frames in them.
+    pub const fn not_checked(&self) -> u64 {
+        self.not_checked
     }
 
     /// Whether the file was written to while it was read. Looked for only in files that are not sound (and hold one

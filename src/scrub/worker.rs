@@ -239,6 +239,7 @@ impl<I: Iterator<Item = PathBuf>, O: Observer + ?Sized> Worker<'_, I, O> {
             stamp: None,
             offset: None,
             bytes_read: 0,
+            not_checked: 0,
             changed: false,
         });
     }

@@ -81,7 +81,7 @@ all. Nothing is ever overwritten: a frame that is there already, byte for byte, 
 frame of the same name becomes {payload_hash}.2.blob, .3 and so on. So a run that was interrupted,
 or stopped at a full disk, can be started again. Frames inside an intact frame's payload are
 payload; frames inside a damaged one are saved. What cannot be read of FILE is passed over, 4096
-bytes at a time.
+bytes at a time. A run that was killed leaves its last file as .*.tmp in DIR: remove that.
 
 With --json, one object per line:
   {\"event\", \"offset\", ...}, in bytes

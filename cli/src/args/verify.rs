@@ -26,6 +26,8 @@ With --json, one object per line:
     findings   codes of what --check-hash, --check-key and --manifest found; absent when nothing. The status stays ok,
                the frame being sound; the exit status is 1
     offset   with --concatenated: where in the file the frame begins
+    not_checked   with --concatenated: the bytes from offset to the file's end, when the frame does not say where it
+                  ends: no further frame was looked for in them. salvage finds those
     changed_while_read   true when a file that failed was written to meanwhile
     quarantined, not_quarantined   where --quarantine moved the file, or why it stays
     path_bytes   the path in hexadecimal, only when it is not UTF-8
@@ -39,6 +41,7 @@ With --json, one object per line:
     not_quarantined   files that were to move and stay, when there are any: the exit status then is 2
     verified_before   files that --state passed over
     not_selected   files that --subset, --sample and --newer-than passed over
+    not_checked   the sum of those of the frames, when there are any
     vanished, passed_over   what directories held beside frames, when there was anything
     seed   the seed of --sample
     not_direct   files that --direct could not read past the page cache
@@ -47,6 +50,9 @@ With --json, one object per line:
 What --json printed is a manifest for --manifest when it is whole, with its summary, and of a run that read every file. The
 keys of damaged and missing frames stay expected. What an interrupted run or one with --subset, --sample, --newer-than or a
 --state that passed over files printed is refused, as are lines of frames with findings: these would become what is expected.
+
+Ctrl-C and TERM end a run with the summary so far, its report and its metrics; while it waits for standard input as PATH,
+for a manifest, or for the writer of a pipe, at once and without them.
 
 Exit status:
   0  all well
@@ -66,13 +72,15 @@ pub(crate) struct VerifyArgs {
     /// Paths in --files-from end with a NUL instead of a line feed
     #[arg(short = '0', long, requires = "files_from")]
     pub(crate) null: bool,
-    /// Check every regular file in directories, whatever its name, except temporary files (.*.tmp). Not with --quarantine
+    /// Check every regular file in directories, whatever its name, except temporary files (.*.tmp) and what this run itself
+    /// writes: state, report and metrics. Not with --quarantine
     #[arg(long)]
     pub(crate) all: bool,
     /// Follow symbolic links in directories; each directory is visited once
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Files may hold several frames one after another; each is checked. Not with --check-key, --manifest, --quarantine or
+    /// Files may hold several frames one after another; each is checked, up to the first that does not say where it ends.
+    /// Not with --check-key, --manifest, --quarantine or
     /// --state, which are about files with one frame
     #[arg(long, conflicts_with_all = ["check_key", "manifest", "quarantine", "state"])]
     pub(crate) concatenated: bool,
@@ -129,7 +137,8 @@ pub(crate) struct Portion {
     #[arg(long, value_name = "TIME", value_parser = point_in_time)]
     pub(crate) newer_than: Option<SystemTime>,
     /// Remember in this file what was verified. A run that was interrupted goes on where it was, however long ago that is
-    /// (--max-age sets a bound); failures are checked again each time. Not with --concatenated
+    /// (--max-age sets a bound); failures are checked again each time. The file holds one run: where another part or PATH
+    /// comes to its end, the next run begins anew, so give each its own. Not with --concatenated
     #[arg(long, value_name = "FILE", value_parser = file())]
     pub(crate) state: Option<PathBuf>,
     /// Check only what --state has not seen sound for so long, such as 30d, whatever was interrupted when
@@ -145,7 +154,8 @@ pub(crate) struct Load {
     /// disks want 1
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Read at most so many bytes per second, such as 200M (M is a million, Mi 1048576)
+    /// Read at most so many bytes per second, such as 200M (M is a million, Mi 1048576). Kept over seconds: each thread begins
+    /// with a round of at most 4 MiB
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) limit_rate: Option<NonZeroU64>,
     /// Read past the page cache (O_DIRECT). Without this, the cache is used and left as it was

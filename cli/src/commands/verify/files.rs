@@ -9,6 +9,7 @@ use membrane_codec::Reason;
 use super::page::{self, Record, Status, Tally};
 use super::report::{Finding, Totals, notes};
 use super::watch::Listed;
+use crate::display::time;
 use crate::outcome::Failure;
 use crate::output::AtomicFile;
 use crate::progress::Interval;
@@ -59,7 +60,7 @@ pub(super) fn record(
     });
     let asked = std::env::args_os().skip(1).map(|word| shell_word(&word.to_string_lossy()));
     Ok(Record {
-        started: humantime::format_rfc3339_seconds(started).to_string(),
+        started: time(started),
         seconds,
         asked: asked.collect::<Vec<_>>().join(" "),
         interrupted: totals.interrupted,

@@ -3,6 +3,7 @@
 mod files;
 mod manifest;
 mod metrics;
+mod own_files;
 mod page;
 mod paths;
 mod quarantine;
@@ -65,6 +66,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
     let end = End {
         scrub,
         verified_before: args.portion.state.as_ref().map(|_| selection.verified_before()),
+        own_files: selection.own_files_found(),
         seed: selection.seed,
         not_judged: if looked_everywhere { 0 } else { selection.missing().count() as u64 },
         seconds,

@@ -18,7 +18,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use crate::display::{path_bytes, printable};
+use crate::display::{path_bytes, printable, time};
 use crate::json;
 use crate::outcome::{Failure, say};
 use crate::output::{NewFile, directory_of, sync_directory};
@@ -72,7 +72,12 @@ struct Note<'a> {
 impl Quarantine {
     /// Creates the directory where there is none.
     pub(crate) fn open(directory: &Path) -> Result<Self, Failure> {
-        fs::create_dir_all(directory).map_err(|error| Failure::trouble(directory, error))?;
+        fs::create_dir_all(directory).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+                Failure::trouble(directory, "is not a directory")
+            }
+            _ => Failure::trouble(directory, error),
+        })?;
         Ok(Self { directory: directory.to_owned(), moved: Mutex::default() })
     }
 
@@ -90,15 +95,15 @@ impl Quarantine {
         if let Err(error) = check_unchanged(path, stamp) {
             return if moved.files.contains(&(stamp.device, stamp.inode)) { Ok(Taken::Before) } else { Err(error) };
         }
-        let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let lay_at = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let note = Note {
-            path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).to_string_lossy().into_owned(),
-            path_bytes: path_bytes(path),
+            path: lay_at.to_string_lossy().into_owned(),
+            path_bytes: path_bytes(&lay_at),
             status,
             reason,
             detail,
             len: stamp.len,
-            quarantined: now,
+            quarantined: time(SystemTime::now()),
             by: concat!("membrane-codec ", env!("CARGO_PKG_VERSION")),
         };
         let place = Place::of(path);

@@ -8,6 +8,7 @@ use membrane_codec::Digest;
 use membrane_codec::scrub::{FileStamp, FoundFile, Sample, Subset};
 
 use super::manifest::{Entry, Manifest};
+use super::own_files::OwnFiles;
 use super::state::{Checks, State};
 use crate::args::VerifyArgs;
 use crate::outcome::Failure;
@@ -21,6 +22,8 @@ pub(crate) struct Selection {
     pub(crate) manifest: Option<Manifest>,
     state: Option<Mutex<State>>,
     verified_before: AtomicU64,
+    own_files: OwnFiles,
+    own_files_found: AtomicU64,
 }
 
 impl Selection {
@@ -43,6 +46,8 @@ impl Selection {
             manifest,
             state: state.map(Mutex::new),
             verified_before: AtomicU64::new(0),
+            own_files: OwnFiles::of(args),
+            own_files_found: AtomicU64::new(0),
         })
     }
 
@@ -56,6 +61,10 @@ impl Selection {
         match self.judge(file) {
             Judgement::Taken => true,
             Judgement::NotAsked => false,
+            Judgement::Own => {
+                self.own_files_found.fetch_add(1, Ordering::Relaxed);
+                false
+            }
             Judgement::Fresh => {
                 self.verified_before.fetch_add(1, Ordering::Relaxed);
                 false
@@ -78,6 +87,9 @@ impl Selection {
     }
 
     fn judge(&self, file: &FoundFile<'_>) -> Judgement {
+        if self.own_files.contain(file) {
+            return Judgement::Own;
+        }
         if self.subset.is_some_and(|subset| !subset.contains(file.stem()))
             || self.sample.is_some_and(|sample| !sample.contains(file.stem()))
         {
@@ -136,6 +148,11 @@ impl Selection {
         self.verified_before.load(Ordering::Relaxed)
     }
 
+    /// How many files were passed over since this run writes them.
+    pub(crate) fn own_files_found(&self) -> u64 {
+        self.own_files_found.load(Ordering::Relaxed)
+    }
+
     /// Whether only part of the files that are there is looked at, whatever the state says.
     pub(crate) fn is_partial(&self) -> bool {
         self.subset.is_some() || self.sample.is_some() || self.newer_than.is_some()
@@ -149,6 +166,7 @@ impl Selection {
 enum Judgement {
     Taken,
     NotAsked,
+    Own,
     Fresh,
 }
 

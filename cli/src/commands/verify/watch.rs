@@ -101,6 +101,7 @@ impl<'r> Watch<'r> {
             verdict,
             claims,
             bytes,
+            not_checked: 0,
             changed_while_read: false,
             quarantine: Quarantined::NotAsked,
         };
@@ -258,6 +259,7 @@ impl Observer for Watch<'_> {
                 verdict,
                 claims: report.claims().map(Claims::from),
                 bytes: report.bytes_read(),
+                not_checked: report.not_checked(),
                 changed_while_read: report.changed_while_read(),
                 quarantine,
             });

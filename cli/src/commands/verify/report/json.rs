@@ -30,7 +30,9 @@ struct FrameLine<'a> {
     fingerprint: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     findings: Vec<&'static str>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "json::is_zero")]
+    not_checked: u64,
+    #[serde(skip_serializing_if = "json::is_false")]
     changed_while_read: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     quarantined: Option<Cow<'a, str>>,
@@ -59,6 +61,7 @@ pub(super) fn line(report: &Report) -> serde_json::Result<String> {
         payload_hash: claims.map(|claims| claims.payload_hash.to_string()),
         fingerprint: claims.map(|claims| claims.fingerprint.to_string()),
         findings: if is_sound { reasons } else { Vec::new() },
+        not_checked: report.not_checked,
         changed_while_read: report.changed_while_read,
         quarantined,
         not_quarantined,

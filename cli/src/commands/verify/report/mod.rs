@@ -29,6 +29,8 @@ pub(crate) struct Report {
     pub(crate) claims: Option<Claims>,
     /// Bytes that were read for the verdict.
     pub(crate) bytes: u64,
+    /// Bytes from this frame's beginning on in which no further frame was looked for.
+    pub(crate) not_checked: u64,
     pub(crate) changed_while_read: bool,
     pub(crate) quarantine: Quarantined,
 }
@@ -250,6 +252,8 @@ impl Reporter {
 pub(crate) struct End {
     pub(crate) scrub: ScrubSummary,
     pub(crate) verified_before: Option<u64>,
+    /// Files that were passed over since this run writes them.
+    pub(crate) own_files: u64,
     pub(crate) seed: Option<u64>,
     pub(crate) not_judged: u64,
     pub(crate) seconds: f64,

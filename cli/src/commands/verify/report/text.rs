@@ -23,6 +23,10 @@ pub(super) fn line(report: &Report) -> String {
         Verdict::Unreadable(error) => format!("{}  {place}\n    {error}\n", painted("io_error", BAD)),
     };
     // Writing to a String cannot fail.
+    if report.not_checked > 0 {
+        let bytes = count(report.not_checked, "byte");
+        let _ = writeln!(line, "    {bytes} from here on were not checked; `salvage` finds the frames in them");
+    }
     if report.changed_while_read {
         let _ = writeln!(line, "    it was written to while it was read: check it again");
     }
@@ -107,6 +111,12 @@ pub(crate) fn notes(totals: &Totals) -> Vec<String> {
     }
     if let Some(seed) = totals.seed {
         notes.push(format!("seed of the sample: {seed}"));
+    }
+    if totals.not_checked > 0 {
+        let bytes = count(totals.not_checked, "byte");
+        notes.push(format!(
+            "not checked, in frames without an end and after them: {bytes}; salvage finds what is there"
+        ));
     }
     if totals.vanished > 0 {
         notes.push(format!("vanished before they were opened: {}", count(totals.vanished, "file")));

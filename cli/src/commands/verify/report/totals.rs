@@ -31,6 +31,9 @@ pub(crate) struct Totals {
     /// Present when it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) quarantined: Option<u64>,
+    /// Bytes behind frames that do not say where they end.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) not_checked: u64,
     /// Files that were to go to quarantine and did not.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) not_quarantined: u64,
@@ -73,6 +76,7 @@ impl Totals {
     pub(super) fn add(&mut self, report: &Report) {
         self.frames += 1;
         self.bytes += report.bytes;
+        self.not_checked += report.not_checked;
         let (count, status) = match &report.verdict {
             Verdict::Sound { .. } => (&mut self.ok, 0),
             Verdict::Damaged(error) => match error.class() {
@@ -109,8 +113,9 @@ impl Totals {
 
     pub(super) fn end(&mut self, end: &End) {
         self.verified_before = end.verified_before;
-        self.not_selected = end.scrub.not_selected.saturating_sub(end.verified_before.unwrap_or(0));
-        self.passed_over = end.scrub.passed_over.into();
+        let told_apart = end.verified_before.unwrap_or(0) + end.own_files;
+        self.not_selected = end.scrub.not_selected.saturating_sub(told_apart);
+        self.passed_over = PassedOver::from(end.scrub.passed_over).and_other_files(end.own_files);
         self.seed = end.seed;
         self.not_judged = end.not_judged;
         self.not_direct = end.scrub.not_direct;
