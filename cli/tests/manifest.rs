@@ -126,7 +126,8 @@ fn what_a_run_printed_that_vouches_for_less_than_a_store_is_refused() {
     let missing = format!("{{\"missing\":\"{a}\"}}\n");
     refused(&missing, "ends with lines of a run without its summary, so more may be missing");
     let cut: String = whole.lines().skip(1).map(|line| format!("{line}\n")).collect();
-    let problem = "line 4 ends a run of 4 frames and 0 missing keys, but 3 frames and 0 missing keys are listed before it";
+    let problem =
+        "line 4 ends a run of 4 frames and 0 missing keys, but 3 frames and 0 missing keys are listed before it";
     refused(&cut, problem);
     assert_eq!(lines(&whole), 5);
     // All of it, once or twice.

@@ -80,7 +80,7 @@ impl EnvelopeFileMigrator {
     }
 
     /// Migrates the files at `paths` and those below the directories among them, and tells `observer`. Returns when all is
-    /// done or the observer stops it.
+    /// done or the observer stops it. A file is looked at once, however many of the paths lead to where it lies.
     ///
     /// # Panics
     /// When the observer or `paths` does.
@@ -92,7 +92,7 @@ impl EnvelopeFileMigrator {
     {
         let run = Run { options: self, observer, leftovers: Leftovers::new(self.write), put_off: Mutex::default() };
         let takes = |name: &[u8]| is_named_as_json(name) || is_leftover(name);
-        let terms = Terms { accepts: Accepts::Current, takes, preparation: &run };
+        let terms = Terms { accepts: Accepts::Current, takes, each_once: true, preparation: &run };
         let summary = self.scrubber.run_on(&terms, paths, &run);
         run.leftovers.into_summary(&summary)
     }
@@ -102,7 +102,7 @@ impl EnvelopeFileMigrator {
     where
         P: IntoIterator<Item = PathBuf>,
     {
-        self.scrubber.survey_of(is_named_as_json, paths, &Stop(stops))
+        self.scrubber.survey_of(is_named_as_json, true, paths, &Stop(stops))
     }
 }
 

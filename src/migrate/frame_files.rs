@@ -121,7 +121,7 @@ impl FrameMigrator {
     }
 
     /// Migrates the files at `paths` and those below the directories among them, and tells `observer`. Returns when all is
-    /// done or the observer stops it.
+    /// done or the observer stops it. A file is looked at once, however many of the paths lead to where it lies.
     ///
     /// What an earlier run left when it was killed, temporary files `.*.migrate.tmp`, is removed when this one writes.
     ///
@@ -145,17 +145,18 @@ impl FrameMigrator {
         let takes = |name: &[u8]| is_frame(name) || is_leftover(name);
         let takes_all = |name: &[u8]| !is_temporary(name) || is_leftover(name);
         let takes = if self.every_file { takes_all } else { takes };
-        let terms = Terms { accepts: Accepts::Convertible, takes, preparation: &run };
+        let terms = Terms { accepts: Accepts::Convertible, takes, each_once: true, preparation: &run };
         let summary = self.scrubber.clone().threads(threads).run_on(&terms, paths, &run);
         run.leftovers.into_summary(&summary)
     }
 
-    /// Counts the files that a run would look at and their lengths, as [`Scrubber::survey`] does.
+    /// Counts the files that a run would look at and their lengths, as [`Scrubber::survey`] does, each once.
     pub fn survey<P>(&self, paths: P, stops: impl Fn() -> bool + Sync) -> Survey
     where
         P: IntoIterator<Item = PathBuf>,
     {
-        self.scrubber.survey(paths, &Stop(stops))
+        let takes = if self.every_file { |name: &[u8]| !is_temporary(name) } else { is_frame };
+        self.scrubber.survey_of(takes, true, paths, &Stop(stops))
     }
 
     fn thread_count(&self) -> usize {

@@ -12,6 +12,8 @@ pub(crate) struct Terms<'t> {
     pub(crate) accepts: Accepts,
     /// Which regular files in directories are taken, by their names.
     pub(crate) takes: fn(&[u8]) -> bool,
+    /// Whether a file is read once, however many of the paths lead to where it lies.
+    pub(crate) each_once: bool,
     pub(crate) preparation: &'t dyn Preparation,
 }
 
@@ -19,7 +21,7 @@ impl Terms<'_> {
     /// Those of a scrub.
     pub(super) fn of_scrub(every_file: bool) -> Self {
         let takes = if every_file { |name: &[u8]| !is_temporary(name) } else { is_frame };
-        Self { accepts: Accepts::Current, takes, preparation: &AsItLies }
+        Self { accepts: Accepts::Current, takes, each_once: false, preparation: &AsItLies }
     }
 }
 

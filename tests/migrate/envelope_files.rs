@@ -257,6 +257,18 @@ fn files_and_directories() {
 }
 
 #[test]
+fn a_file_that_is_named_twice_is_looked_at_once() {
+    let directory = directory();
+    let path = write(directory.path(), "a.json", v2().as_bytes());
+    for (write, fate) in [(false, "convertible"), (true, "converted"), (true, "unchanged")] {
+        let log = Log::default();
+        migrator().write(write).run([path.clone(), directory.path().to_owned(), path.clone()], &log);
+        let fates: Vec<_> = log.files.into_inner().expect("nobody panicked").iter().map(|file| file.1).collect();
+        assert_eq!(fates, [fate]);
+    }
+}
+
+#[test]
 fn a_stop_and_a_missing_file() {
     let directory = directory();
     let text = format!("{}\n", v2()).repeat(100);

@@ -153,6 +153,49 @@ fn links() {
     assert_eq!(names_in(outside.parent().expect("a directory")), ["real.frame"]);
 }
 
+/// Paths that lead to the same files: in an order where the file comes first, and one where its directory does.
+#[test]
+fn a_file_that_several_paths_lead_to_is_looked_at_once() {
+    let directory = directory();
+    let (tree, inner) = (directory.path().join("tree"), directory.path().join("tree/inner"));
+    let file = write(&inner, "a.blob", &v4_of(b"payload"));
+    let outside = write(&tree, "b.bin", &v4_of(b"other payload"));
+    fs::hard_link(&file, tree.join("c.blob")).expect("room");
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(&tree, &link).expect("room");
+    let paths = [
+        file.clone(),
+        link.join("inner/../inner/a.blob"),
+        outside.clone(),
+        tree.clone(),
+        inner.clone(),
+        link.clone(),
+        link.join("b.bin"),
+        file.clone(),
+    ];
+    let backward = || paths.iter().rev().cloned();
+    let lens = fs::metadata(&file).expect("it is there").len() * 2 + fs::metadata(&outside).expect("it is there").len();
+    for migrator in [FrameMigrator::new().threads(1), FrameMigrator::new().threads(3)] {
+        for order in [paths.to_vec(), backward().collect()] {
+            let log = Log::new();
+            migrator.run(order.clone(), &log);
+            let fates: Vec<_> = log.told().into_iter().map(|(_, fate)| fate).collect();
+            // The hard link is another place.
+            assert_eq!(fates, vec![Fate::Convertible(FrameVersion::V4); 3]);
+            let survey = migrator.survey(order, || false);
+            assert_eq!((survey.files, survey.bytes), (3, lens));
+        }
+    }
+    let log = Log::new();
+    FrameMigrator::new().write(true).threads(3).run(backward(), &log);
+    let fates: Vec<_> = log.told().into_iter().map(|(_, fate)| fate).collect();
+    assert_eq!(fates, vec![Fate::Converted(FrameVersion::V4); 3]);
+    for path in [file, tree.join("c.blob")] {
+        assert_eq!(read(&path), frame_of(b"payload"), "{path:?}");
+    }
+    assert_eq!(read(&outside), frame_of(b"other payload"));
+}
+
 #[test]
 fn what_is_no_file_is_told_of() {
     let directory = directory();

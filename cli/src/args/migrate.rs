@@ -18,9 +18,8 @@ attributes and times. What is refused or fails is left as it is.
 
 A run can be interrupted and started again: what is done is v5 then. It needs room on disk for
 128 MiB of copies for each thread, or for one file if that is larger. A file that has several
-names (hard links) is converted under each that is found, and is a file of its own there. ROOTs that
-overlap make a file count twice, and the run that comes second to it may tell that it was replaced
-meanwhile: name none inside another.
+names (hard links) is converted under each that is found, and is a file of its own there. Where
+ROOTs overlap, each file is looked at once.
 
 With --json, one object per line:
   {\"path\", \"status\", \"from\", \"len\", \"reason\", \"detail\"}

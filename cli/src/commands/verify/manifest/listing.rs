@@ -130,8 +130,11 @@ impl Listing {
             (summary.io_error, "not readable"),
             (summary.not_judged, "not judged"),
         ];
-        let mut why: Vec<_> =
-            not_seen.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{number} {what}")).collect();
+        let mut why: Vec<_> = not_seen
+            .iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, what)| format!("{number} {what}"))
+            .collect();
         if summary.interrupted {
             why.insert(0, "interrupted".into());
         }

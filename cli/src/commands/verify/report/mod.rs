@@ -112,7 +112,9 @@ impl Finding {
             }
             "key_mismatch" => "The frame lies under another's key and would be served for it: restore it.",
             "fingerprint_mismatch" => "The identity is not the one that the manifest lists: restore the frame.",
-            "not_in_manifest" => "The manifest does not list this frame: find out whose it is, and bring the manifest up to date.",
+            "not_in_manifest" => {
+                "The manifest does not list this frame: find out whose it is, and bring the manifest up to date."
+            }
             _ => "Restore the frame.",
         }
     }
