@@ -67,8 +67,7 @@ pub trait EnvelopeObserver: Sync {
     /// Told that this many more bytes of the files are done with.
     fn advanced(&self, _bytes: u64) {}
 
-    /// Whether to stop. Asked after each line; where a document is taken as a whole, once it is read and once it is
-    /// converted. Files in flight then are as they were, and get no report.
+    /// Whether to stop. Asked after each line, and in long lines and documents between values. Files in flight then are as they were, and get no report.
     fn stops(&self) -> bool {
         false
     }

@@ -256,6 +256,47 @@ fn files_and_directories() {
     assert_eq!((after.ino(), after.ctime(), after.ctime_nsec()), (before.ino(), before.ctime(), before.ctime_nsec()));
 }
 
+/// Wants no more once something was refused.
+#[derive(Default)]
+struct StopsAtRefusal {
+    refused: Mutex<Vec<u64>>,
+    files: Mutex<usize>,
+}
+
+impl EnvelopeObserver for StopsAtRefusal {
+    fn refused(&self, _: &FoundFile<'_>, line: u64, _: &Refusal) {
+        self.refused.lock().expect("nobody panicked").push(line);
+    }
+
+    fn file(&self, _: &EnvelopeFileReport<'_>) {
+        *self.files.lock().expect("nobody panicked") += 1;
+    }
+
+    fn stops(&self) -> bool {
+        !self.refused.lock().expect("nobody panicked").is_empty()
+    }
+}
+
+#[test]
+fn a_stop_inside_a_document() {
+    let (schema_1, old) = ("{\"schema_version\":1}", v2());
+    // More than is passed over before anybody asks.
+    let others = format!("{old},\n").repeat(70_000 / old.len() + 1);
+    let array = format!("[{schema_1},\n{others}{schema_1}]");
+    for text in [array.clone(), array[1..array.len() - 1].replace("},\n", "}\n")] {
+        let directory = directory();
+        let path = write(directory.path(), "a.json", text.as_bytes());
+        let log = StopsAtRefusal::default();
+        let summary = migrator().write(true).run([path.clone()], &log);
+        assert!(summary.stopped);
+        // The one at the end was not come to.
+        assert_eq!(log.refused.into_inner().expect("nobody panicked"), [1]);
+        assert_eq!(log.files.into_inner().expect("nobody panicked"), 0);
+        assert_eq!(read(&path), text.as_bytes());
+        assert_eq!(names_in(directory.path()), ["a.json"]);
+    }
+}
+
 #[test]
 fn a_file_that_is_named_twice_is_looked_at_once() {
     let directory = directory();
