@@ -140,7 +140,11 @@ impl<O: EnvelopeObserver + ?Sized> Preparation for Run<'_, O> {
             self.observer.file(&EnvelopeFileReport { file: &found, fate, counts, len: stamp.len, links });
         };
         match self.leftovers.meet(entry) {
-            Met::Another => {}
+            Met::Another => self.leftovers.look_beside(entry, |left, error| {
+                let (file, fate, counts) =
+                    (&FoundFile::new(left, false), EnvelopeFate::Failed(error), EnvelopeCounts::default());
+                self.observer.file(&EnvelopeFileReport { file, fate, counts, len: 0, links: 1 });
+            })?,
             Met::Leftover => return Ok(Prepared::Settled),
             Met::Somebodys(error) => {
                 tell(EnvelopeFate::Failed(&error), EnvelopeCounts::default(), 1);

@@ -123,7 +123,8 @@ impl FrameMigrator {
     /// Migrates the files at `paths` and those below the directories among them, and tells `observer`. Returns when all is
     /// done or the observer stops it. A file is looked at once, however many of the paths lead to where it lies.
     ///
-    /// What an earlier run left when it was killed, temporary files `.*.migrate.tmp`, is removed when this one writes.
+    /// What an earlier run left when it was killed, temporary files `.*.migrate.tmp`, is removed when this one writes: in the
+    /// directories that are searched, and beside the files that are asked for.
     ///
     /// # Panics
     /// When the observer or `paths` does.
@@ -271,7 +272,9 @@ impl<O: FrameObserver + ?Sized> Preparation for Run<'_, O> {
         let len = file.stamp().len;
         let found = FoundFile::new(entry, false);
         match self.leftovers.meet(entry) {
-            Met::Another => {}
+            Met::Another => self.leftovers.look_beside(entry, |left, error| {
+                self.tell(&FoundFile::new(left, false), FrameFate::Failed(error), None, 0, 1);
+            })?,
             Met::Leftover => return Ok(Prepared::Settled),
             Met::Somebodys(error) => {
                 self.tell(&found, FrameFate::Failed(&error), None, len, 1);

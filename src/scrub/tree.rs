@@ -78,7 +78,7 @@ impl Entry {
     ///
     /// # Errors
     /// When it holds a NUL, which no path can; with an entry that shows it.
-    pub(super) fn asked_for(path: PathBuf) -> Result<Self, (Self, io::Error)> {
+    pub(crate) fn asked_for(path: PathBuf) -> Result<Self, (Self, io::Error)> {
         let entry = |name| Self::new(name, true);
         CString::new(path.into_os_string().into_vec()).map(entry).map_err(|error| {
             let shown = error.into_vec().into_iter().map(|byte| if byte == 0 { b'?' } else { byte });

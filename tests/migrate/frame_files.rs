@@ -258,6 +258,39 @@ fn what_a_killed_run_left_is_removed_and_what_a_living_one_works_on_is_not() {
 
 /// Directories below directories, deeper than any path may be long.
 #[test]
+fn what_a_killed_run_left_beside_files_that_are_named() {
+    let directory = directory();
+    let paths = ["a.blob", "b.blob"].map(|name| write(directory.path(), name, &v4_of(b"payload")));
+    for name in [".1-0.migrate.tmp", ".2-0.migrate.tmp", ".other.migrate.tmp", ".2-0.tmp", "sub/.1-0.migrate.tmp"] {
+        write(directory.path(), name, b"half");
+    }
+    // Somebody works on this one.
+    let living = fs::File::open(directory.path().join(".2-0.migrate.tmp")).expect("it is there");
+    rustix::fs::flock(&living, rustix::fs::FlockOperation::LockExclusive).expect("a lock");
+    // It came in the last moment before a run was killed: neither the inode nor the rest is what the name says.
+    let somebodys = write(directory.path(), ".1-2-3-4-5.migrate.tmp", b"newer");
+    let names = names_in(directory.path());
+
+    let log = Log::new();
+    let summary = FrameMigrator::new().run(paths.clone(), &log);
+    assert_eq!((summary.passed_over.temporary_files, summary.leftovers_removed), (4, 0));
+    assert_eq!((log.told().len(), names_in(directory.path())), (2, names));
+
+    let log = Log::new();
+    let summary = FrameMigrator::new().write(true).run(paths.clone(), &log);
+    assert_eq!((summary.passed_over.temporary_files, summary.leftovers_removed), (0, 1));
+    let told = log.told();
+    assert_eq!(told.len(), 3);
+    assert!(matches!(&told[0], (path, Fate::Failed(_)) if path.file_name() == somebodys.file_name()), "{told:?}");
+    assert_eq!(read(&somebodys), b"newer");
+    assert_eq!(
+        names_in(directory.path()),
+        [".1-2-3-4-5.migrate.tmp", ".2-0.migrate.tmp", ".2-0.tmp", ".other.migrate.tmp", "a.blob", "b.blob", "sub"]
+    );
+    assert_eq!(names_in(&directory.path().join("sub")), [".1-0.migrate.tmp"]);
+}
+
+#[test]
 fn deeper_than_a_path_is_long() {
     use rustix::fs::{Mode, OFlags, mkdirat, openat};
 
