@@ -130,12 +130,13 @@ impl<O: EnvelopeObserver + ?Sized> EnvelopeFile<'_, O> {
         Ok(Piece::Done)
     }
 
-    /// Whether one of the first two lines that are not blank is an object by itself; `None` when the observer stops it.
+    /// Whether a line is an object by itself, of those within the longest document that is taken, or the first one alone is
+    /// longer than that; `None` when the observer stops it.
     fn is_in_lines(&self) -> io::Result<Option<bool>> {
         let mut lines = Lines::new(self.source, self.cap);
         let mut line = Vec::new();
-        let mut seen = 0;
-        while seen < 2 {
+        let (mut read, mut seen) = (0, false);
+        while read <= self.cap {
             let whole = lines.next(&mut line)?;
             if line.is_empty() {
                 break;
@@ -143,15 +144,12 @@ impl<O: EnvelopeObserver + ?Sized> EnvelopeFile<'_, O> {
             if !(self.passed)(line.len() as u64) {
                 return Ok(None);
             }
-            while let Some(len) = lines.rest(|_| Ok(()))? {
-                if !(self.passed)(len) {
-                    return Ok(None);
-                }
-            }
-            if whole && is_object(&line) {
+            let tells = if whole { is_object(&line) } else { !seen };
+            if tells {
                 return Ok(Some(true));
             }
-            seen += u32::from(!whole || !line.trim_ascii().is_empty());
+            read += line.len() as u64;
+            seen |= !line.trim_ascii().is_empty();
         }
         Ok(Some(false))
     }

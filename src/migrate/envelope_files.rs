@@ -26,8 +26,9 @@ use crate::tenant::TenantId;
 ///
 /// A file holds JSON values one after another, one in each line or over many, each an envelope or an array of them. One that
 /// is JSON throughout and no longer than [`max_document_len`](EnvelopeFileMigrator::max_document_len) is taken as a whole.
-/// Any other is taken line by line, if one of its first two lines is an object by itself: memory is then bounded by that
-/// length, a longer line is refused, and so is each line that is not JSON.
+/// Any other is taken line by line, if one of its lines, as far as that length reaches, is an object by itself, or the first
+/// one alone is longer: memory is then bounded by that length, a longer line is refused, and so is each line that is not JSON.
+/// If none is, the file is refused as a whole.
 ///
 /// What is refused stays, and so does everything that is not an old envelope, byte for byte: other JSON, blank lines, the
 /// ends of lines and of the file. A file without old envelopes is not written. One with some is written anew beside itself,

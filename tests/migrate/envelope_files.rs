@@ -124,6 +124,12 @@ fn what_is_not_json() {
     assert_eq!(convert(&torn), (torn.clone(), vec![(3, "message_json")]));
     let (after, refused) = convert_within(b"\xef\xbb\xbf{}", 100);
     assert_eq!((after, refused), (b"\xef\xbb\xbf{}".to_vec(), vec![(1, "message_json")]));
+    // Comments and damage before the first line that is an object.
+    let text = |envelope: &str| format!("# one\n# two\n\n{{torn\n# three\n{envelope}\n");
+    assert_eq!(
+        convert(&text(&v2())),
+        (text(&v5_of_v2("acme")), [1, 2, 4, 5].map(|line| (line, "message_json")).to_vec())
+    );
     // In lines, what is not UTF-8 is a line's own matter.
     let text = |envelope: String| [envelope.as_bytes(), b"\n\xff\n", envelope.as_bytes()].concat();
     assert_eq!(convert_within(&text(v2()), 1 << 20), (text(v5_of_v2("acme")), vec![(2, "message_json")]));
@@ -141,7 +147,7 @@ fn memory_is_bounded() {
     let text = |envelope: &str| format!("{envelope}\n{envelope}");
     assert_eq!(convert_within(text(&old).as_bytes(), old.len() as u64 + 1), (text(&new).into_bytes(), vec![]));
     assert_eq!(convert_within(text(&old).as_bytes(), old.len() as u64), (text(&new).into_bytes(), vec![]));
-    let refused = vec![(1, "too_long")];
+    let refused = vec![(1, "too_long"), (2, "too_long")];
     assert_eq!(convert_within(text(&old).as_bytes(), old.len() as u64 - 1), (text(&old).into_bytes(), refused));
     // The first one alone is too long, by much or by a byte; the third is the first one that tells how the file is laid out.
     for (first, len) in [(long.clone(), old.len()), (old.clone() + " ", old.len()), ("x".repeat(20_000), 10_000)] {
@@ -150,7 +156,9 @@ fn memory_is_bounded() {
     }
     // No length is too much to allow.
     assert_eq!(convert_within(text(&old).as_bytes(), u64::MAX), (text(&new).into_bytes(), vec![]));
-    // A document over many lines.
+    // A document over many lines; no line tells otherwise within the bound.
+    let document = format!("[\n{}{{}}\n]", "1,\n".repeat(1000));
+    assert_eq!(convert_within(document.as_bytes(), 1000), (document.clone().into_bytes(), vec![(1, "too_long")]));
     let document = format!("[\n1,\n{long}]");
     assert_eq!(convert_within(document.as_bytes(), 1000), (document.clone().into_bytes(), vec![(1, "too_long")]));
 }

@@ -47,6 +47,9 @@ for byte. An envelope that would not be valid in v5 is told of and stays; so is 
 JSON. A file appears whole or not at all under its name, and keeps owner, rights, extended attributes
 and times. One without old envelopes is not written.
 
+A file that is JSON throughout is taken as a whole. Any other is taken line by line if one of its
+lines, as far as --max-len reaches, is an object by itself; if none is, it is refused as a whole.
+
 With --json, one object for each refusal and each file:
   {\"path\", \"line\", \"status\": \"refused\", \"reason\", \"detail\"}
     line     where it begins, from 1; offsets in detail count from its own first byte
