@@ -93,7 +93,7 @@ impl<O: EnvelopeObserver + ?Sized> EnvelopeFile<'_, O> {
             match self.migrate_piece(&document, 1)? {
                 Piece::Done => return Ok(self.done_with(len)),
                 Piece::Stopped => return Ok(false),
-                Piece::NotJson(error) => Some((line_of(&document, error.offset()), error)),
+                Piece::NotJson(error) => Some(in_its_line(&document, error)),
             }
         } else {
             None
@@ -242,10 +242,12 @@ impl<'f> Lines<'f> {
     }
 }
 
-/// The number of the line that holds this byte, from 1.
-fn line_of(text: &[u8], offset: u64) -> u64 {
-    let offset = usize::try_from(offset).unwrap_or(text.len()).min(text.len());
-    1 + newlines(&text[..offset])
+/// The number of the line that an error lies in, from 1, and the error as it is in this line by itself.
+fn in_its_line(text: &[u8], error: Error) -> (u64, Error) {
+    let offset = usize::try_from(error.offset()).unwrap_or(text.len()).min(text.len());
+    let before = &text[..offset];
+    let start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
+    (1 + newlines(before), error.moved_back(start as u64))
 }
 
 fn newlines(text: &[u8]) -> u64 {

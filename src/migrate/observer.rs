@@ -58,7 +58,7 @@ impl<F> fmt::Debug for OnFile<F> {
 ///
 /// All methods are called from the migration's threads, several at once; they should return soon.
 pub trait EnvelopeObserver: Sync {
-    /// Takes what is refused: in this file, in or from this line on, which counts from 1.
+    /// Takes what is refused: in this file, and in this line, which counts from 1; an envelope of several begins there.
     fn refused(&self, file: &FoundFile<'_>, line: u64, why: &Refusal);
 
     /// Takes what became of a file. In no order. Each file gets exactly one report, unless the migration is stopped.

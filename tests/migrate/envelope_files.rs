@@ -135,6 +135,37 @@ fn what_is_not_json() {
     assert_eq!(convert_within(&text(v2()), 1 << 20), (text(v5_of_v2("acme")), vec![(2, "message_json")]));
 }
 
+/// The line that is told and the offset belong together, wherever the text stops being JSON.
+#[test]
+fn offsets_count_in_the_line_that_is_told() {
+    struct Told(Mutex<Vec<(u64, u64)>>);
+    impl EnvelopeObserver for Told {
+        fn refused(&self, _: &FoundFile<'_>, line: u64, why: &Refusal) {
+            let Refusal::Invalid(error) = why else { panic!("another: {why}") };
+            self.0.lock().expect("nobody panicked").push((line, error.offset()));
+        }
+
+        fn file(&self, _: &EnvelopeFileReport<'_>) {}
+    }
+    let cases: [(&[u8], &[(u64, u64)]); 6] = [
+        (b"[\n1,\n  2,, 3\n]", &[(3, 4)]),
+        (b"[\n1,\n2", &[(3, 1)]),
+        (b"!", &[(1, 0)]),
+        (b"[\n\xff]", &[(2, 0)]),
+        // In lines.
+        (b"{}\n 1 !\n{}", &[(2, 3)]),
+        // Envelopes count from their own first byte, which here is behind the bracket.
+        (b"[\n  {\"schema_version\":1}]", &[(2, 18)]),
+    ];
+    for (text, expected) in cases {
+        let directory = directory();
+        let path = write(directory.path(), "a.json", text);
+        let told = Told(Mutex::default());
+        migrator().run([path], &told);
+        assert_eq!(told.0.into_inner().expect("nobody panicked"), expected, "{}", text.escape_ascii());
+    }
+}
+
 #[test]
 fn memory_is_bounded() {
     let (old, new) = (v2(), v5_of_v2("acme"));

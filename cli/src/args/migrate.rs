@@ -52,7 +52,8 @@ lines, as far as --max-len reaches, is an object by itself; if none is, it is re
 
 With --json, one object for each refusal and each file:
   {\"path\", \"line\", \"status\": \"refused\", \"reason\", \"detail\"}
-    line     where it begins, from 1; offsets in detail count from its own first byte
+    line     from 1: where the envelope begins, or where the text is not JSON; offsets in detail
+             count from the first byte of the envelope, or of that line
     reason   message_json | message_version (schema 1) | message_field | identity_json |
              identity_field | too_long
   {\"path\", \"status\", \"v2\", \"v3\", \"v4\", \"current\", \"refused\", \"other\", \"detail\"}
