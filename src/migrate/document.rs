@@ -17,7 +17,7 @@ pub struct EnvelopeCounts {
     pub v3: u64,
     /// Of schema 4.
     pub v4: u64,
-    /// Of schema 5: left as they are.
+    /// Of schema 5: left as they are, and not looked at further.
     pub current: u64,
     /// What is refused, and left as it is.
     pub refused: u64,
@@ -176,6 +176,9 @@ impl<'a, F: FnMut(&str) -> bool> Visitor<'a> for Elements<'_, F> {
 
 /// What is wrong with a text that is not JSON throughout.
 fn refusal(error: &serde_json::Error, text: &str) -> Error {
+    if text.starts_with('\u{FEFF}') {
+        return not_json(0, JsonProblem::ByteOrderMark);
+    }
     let problem = if error.is_eof() { JsonProblem::UnexpectedEnd } else { JsonProblem::Syntax };
     not_json(offset_of(error, text), problem)
 }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::document::EnvelopeCounts;
 use super::envelope::EnvelopeMigrator;
 use super::envelope_file::{EnvelopeFile, Telling, Told};
-use super::leftovers::{Leftovers, Met, Stop};
+use super::leftovers::{ABOUT_SPECIAL_FILES, Leftovers, Met, Stop};
 use super::observer::EnvelopeObserver;
 use super::report::{EnvelopeFate, EnvelopeFileReport, MigrationSummary};
 use super::rewrite::Rewrite;
@@ -33,7 +33,8 @@ use crate::tenant::TenantId;
 /// What is refused stays, and so does everything that is not an old envelope, byte for byte: other JSON, blank lines, the
 /// ends of lines and of the file. A file without old envelopes is not written. One with some is written anew beside itself,
 /// read again and compared with what was to be written, and then takes the old one's place under the conditions of
-/// [`FrameMigrator`](super::FrameMigrator).
+/// [`FrameMigrator`](super::FrameMigrator): above all, no writer may have the files open meanwhile, or what it writes later is
+/// lost.
 ///
 /// Cost: three passes over the text to find the old envelopes, and three more over each of these; to write, another to copy
 /// and one to compare.
@@ -93,7 +94,13 @@ impl EnvelopeFileMigrator {
     {
         let run = Run { options: self, observer, leftovers: Leftovers::new(self.write), put_off: Mutex::default() };
         let takes = |name: &[u8]| is_named_as_json(name) || is_leftover(name);
-        let terms = Terms { accepts: Accepts::Current, takes, each_once: true, preparation: &run };
+        let terms = Terms {
+            accepts: Accepts::Current,
+            takes,
+            each_once: true,
+            about_special_files: ABOUT_SPECIAL_FILES,
+            preparation: &run,
+        };
         let summary = self.scrubber.run_on(&terms, paths, &run);
         run.leftovers.into_summary(&summary)
     }

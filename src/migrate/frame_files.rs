@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::frame::{FrameVersion, V5_START};
-use super::leftovers::{Leftovers, Met, Stop};
+use super::leftovers::{ABOUT_SPECIAL_FILES, Leftovers, Met, Stop};
 use super::observer::FrameObserver;
 use super::replacement::{Replacement, outdated};
 use super::report::{FrameFate, FrameFileReport, MigrationSummary};
@@ -41,8 +41,9 @@ const PIECE_LEN: u64 = 4 * 1024 * 1024;
 ///
 /// * The new file has the old one's name, owner, rights, extended attributes and times. Where one of these cannot be kept,
 ///   the file stays.
-/// * A file that somebody writes to, replaces or removes before its place is taken stays as they left it. Whoever holds it
-///   open and writes to it later writes to the old file, which has no name any more. Taking the place, looking and, where
+/// * No writer may have the files open meanwhile: what it writes after its file's place was taken goes to the old file, which
+///   has no name any more, and is lost.
+/// * A file that somebody writes to, replaces or removes before its place is taken stays as they left it. Taking the place, looking and, where
 ///   somebody was quicker, giving it back takes three renames, and on Linux nothing is lost in between, even if the run is
 ///   killed there: the next one tells where somebody's file is. On other systems, and on file systems that cannot trade two
 ///   names, what comes between the last look and the rename is lost.
@@ -146,7 +147,13 @@ impl FrameMigrator {
         let takes = |name: &[u8]| is_frame(name) || is_leftover(name);
         let takes_all = |name: &[u8]| !is_temporary(name) || is_leftover(name);
         let takes = if self.every_file { takes_all } else { takes };
-        let terms = Terms { accepts: Accepts::Convertible, takes, each_once: true, preparation: &run };
+        let terms = Terms {
+            accepts: Accepts::Convertible,
+            takes,
+            each_once: true,
+            about_special_files: ABOUT_SPECIAL_FILES,
+            preparation: &run,
+        };
         let summary = self.scrubber.clone().threads(threads).run_on(&terms, paths, &run);
         run.leftovers.into_summary(&summary)
     }

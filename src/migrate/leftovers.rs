@@ -92,6 +92,9 @@ impl Leftovers {
     }
 }
 
+/// What is told of what is neither file nor directory.
+pub(super) const ABOUT_SPECIAL_FILES: &str = "is not a regular file: only those can be converted in their places";
+
 /// What a file is that was found.
 pub(super) enum Met {
     /// To be migrated.

@@ -207,6 +207,9 @@ impl<I: Iterator<Item = PathBuf>, O: Observer + ?Sized> Worker<'_, I, O> {
                 }
                 Err(error) => Err(error),
             },
+            Ok(Opened::Special) => {
+                Err(io::Error::new(io::ErrorKind::InvalidInput, self.surroundings.terms.about_special_files))
+            }
             Ok(Opened::Directory(fd)) => self.queue.add_directory(fd, &entry),
             Err(error) => Err(error),
         };

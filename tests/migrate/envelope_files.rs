@@ -5,11 +5,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use membrane_codec::TenantId;
 use membrane_codec::migrate::{
     EnvelopeCounts, EnvelopeFate, EnvelopeFileMigrator, EnvelopeFileReport, EnvelopeObserver, MigrationSummary, Refusal,
 };
 use membrane_codec::scrub::FoundFile;
+use membrane_codec::{JsonProblem, TenantId};
 
 use crate::envelope::{v2, v5_of_v2};
 use crate::support::{directory, names_in, read, write};
@@ -130,9 +130,31 @@ fn what_is_not_json() {
         convert(&text(&v2())),
         (text(&v5_of_v2("acme")), [1, 2, 4, 5].map(|line| (line, "message_json")).to_vec())
     );
+    let problem = |text: &str| match migrate_one(text) {
+        Refusal::Invalid(error) => (error.json_problem(), error.offset()),
+        why => panic!("another: {why}"),
+    };
+    assert_eq!(problem("\u{FEFF}{}"), (Some(JsonProblem::ByteOrderMark), 0));
+    assert_eq!(problem("{}\u{FEFF}"), (Some(JsonProblem::Syntax), 2));
     // In lines, what is not UTF-8 is a line's own matter.
     let text = |envelope: String| [envelope.as_bytes(), b"\n\xff\n", envelope.as_bytes()].concat();
     assert_eq!(convert_within(&text(v2()), 1 << 20), (text(v5_of_v2("acme")), vec![(2, "message_json")]));
+}
+
+/// Why the one thing that is refused in a text is.
+fn migrate_one(text: &str) -> Refusal {
+    struct Why(Mutex<Option<Refusal>>);
+    impl EnvelopeObserver for Why {
+        fn refused(&self, _: &FoundFile<'_>, _: u64, why: &Refusal) {
+            assert_eq!(self.0.lock().expect("nobody panicked").replace(*why), None);
+        }
+
+        fn file(&self, _: &EnvelopeFileReport<'_>) {}
+    }
+    let directory = directory();
+    let why = Why(Mutex::default());
+    migrator().run([write(directory.path(), "a.json", text.as_bytes())], &why);
+    why.0.into_inner().expect("nobody panicked").expect("it is refused")
 }
 
 /// The line that is told and the offset belong together, wherever the text stops being JSON.

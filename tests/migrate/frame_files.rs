@@ -208,6 +208,9 @@ fn what_is_no_file_is_told_of() {
         let (_, told) = migrate(&FrameMigrator::new().write(true), &path);
         assert!(matches!(&told[..], [(told, Fate::Failed(_))] if *told == path), "{told:?}");
     }
+    let (_, told) = migrate(&FrameMigrator::new(), std::path::Path::new("/dev/null"));
+    let fate = Fate::Failed("is not a regular file: only those can be converted in their places".into());
+    assert_eq!(told, [("/dev/null".into(), fate)]);
 }
 
 #[test]
