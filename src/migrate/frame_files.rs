@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::frame::{FrameVersion, V5_START};
@@ -141,6 +141,7 @@ impl FrameMigrator {
             write: self.write,
             room: Room::new(ROOM_PER_THREAD.saturating_mul(threads as u64), threads),
             copies: Mutex::default(),
+            made: Mutex::default(),
             sound: Mutex::default(),
             leftovers: Leftovers::new(self.write),
         };
@@ -181,6 +182,9 @@ struct Run<'r, O: ?Sized> {
     room: Room,
     /// Those that wait for their verdict, by device and inode.
     copies: Mutex<HashMap<(u64, u64), Copy>>,
+    /// Held by each copy that was made, until it has its place or is gone. Locked while one is begun: then it can be said
+    /// whether there were others.
+    made: Mutex<Arc<()>>,
     /// Those that are sound, and take their places together when a round is over.
     sound: Mutex<Vec<Sound>>,
     leftovers: Leftovers,
@@ -198,6 +202,7 @@ struct Copy {
     len: u64,
     /// Until it has its place, or is gone.
     reserved: Reserved,
+    made: Arc<()>,
 }
 
 impl<O: FrameObserver + ?Sized> Run<'_, O> {
@@ -213,7 +218,7 @@ impl<O: FrameObserver + ?Sized> Run<'_, O> {
     fn copy(&self, entry: &Entry, file: FrameFile, passed: &dyn Fn(u64) -> bool) -> io::Result<Prepared> {
         let len = file.stamp().len;
         let Some(reserved) = self.room.take(len) else { return Ok(Prepared::NotYet) };
-        let replacement = Replacement::create(entry, file)?;
+        let Some((made, replacement)) = self.begin_copy(entry, file)? else { return Ok(Prepared::NotYet) };
         let mut copied = 0;
         loop {
             match io::copy(&mut replacement.source().take(PIECE_LEN), &mut replacement.file())? {
@@ -231,8 +236,19 @@ impl<O: FrameObserver + ?Sized> Run<'_, O> {
         replacement.start_writing();
         let to_verify = FrameFile::of(replacement.file().try_clone()?.into())?;
         let stamp = to_verify.stamp();
-        self.copies().insert((stamp.device, stamp.inode), Copy { replacement, len, reserved });
+        let copy = Copy { replacement, len, reserved, made };
+        self.copies().insert((stamp.device, stamp.inode), copy);
         Ok(Prepared::Verify(to_verify))
+    }
+
+    /// An empty copy; none while the disk holds no more files, but will when the copies that there are have taken their places.
+    fn begin_copy(&self, entry: &Entry, file: FrameFile) -> io::Result<Option<(Arc<()>, Replacement)>> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = Arc::strong_count(&made) > 1;
+        match Replacement::create(entry, file) {
+            Err(error) if others && is_out_of_room(&error) => Ok(None),
+            created => Ok(Some((Arc::clone(&made), created?))),
+        }
     }
 
     /// Lets copies take their files' places: step by step, all of them in each, so that the disk puts many on record at once
@@ -245,10 +261,10 @@ impl<O: FrameObserver + ?Sized> Run<'_, O> {
             |(file, sound): (io::Result<()>, &Sound)| file.and_then(|()| sound.copy.replacement.put_on_disk());
         let files: Vec<_> = files.into_iter().zip(&sound).map(put_on_disk).collect();
         let change_names = |(file, sound): (io::Result<()>, Sound)| {
-            let Sound { entry, copy: Copy { replacement, len, reserved }, header } = sound;
+            let Sound { entry, copy: Copy { replacement, len, reserved, made }, header } = sound;
             let links = replacement.links();
             let names = file.and_then(|()| replacement.change_names());
-            drop(reserved);
+            drop((reserved, made));
             (entry, header, len, links, names)
         };
         let files: Vec<_> = files.into_iter().zip(sound).map(change_names).collect();
@@ -258,6 +274,10 @@ impl<O: FrameObserver + ?Sized> Run<'_, O> {
             self.tell(&FoundFile::new(&entry, false), fate, FrameVersion::of(&header), len, links);
         }
     }
+}
+
+fn is_out_of_room(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 impl Sound {
