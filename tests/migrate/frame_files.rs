@@ -186,6 +186,11 @@ fn a_file_that_several_paths_lead_to_is_looked_at_once() {
             assert_eq!((survey.files, survey.bytes), (3, lens));
         }
     }
+    // Its directory was listed long before it is named.
+    let late = [vec![inner.clone()], vec![outside.clone(); 40], vec![file.clone()]].concat();
+    let log = Log::new();
+    FrameMigrator::new().threads(1).run(late, &log);
+    assert_eq!(log.told().len(), 2);
     let log = Log::new();
     FrameMigrator::new().write(true).threads(3).run(backward(), &log);
     let fates: Vec<_> = log.told().into_iter().map(|(_, fate)| fate).collect();
