@@ -298,6 +298,29 @@ fn what_may_not_be_written_stays() {
 }
 
 #[test]
+fn a_disk_without_room_for_many_names() {
+    // Its root, `store`, what is below that, and some.
+    let Some(disk) = SmallDisk::mount_with("size=16M,nr_inodes=400") else { return };
+    let store = write_v4_store(disk.path(), small_payloads(100));
+    let mut fillers = 0;
+    while fs::write(disk.path().join(format!("filler{fillers}")), b"").is_ok() {
+        fillers += 1;
+    }
+    let run =
+        || json_lines(&run(&["migrate", "frames", "store", "--write", "--json", "-j", "4"], disk.path()).stdout).1;
+    let summary = run();
+    assert_eq!((&summary["io_error"], &summary["converted"]), (&json!(100), &json!(0)));
+    // Two at a time.
+    for number in fillers - 2..fillers {
+        fs::remove_file(disk.path().join(format!("filler{number}"))).expect("it is there");
+    }
+    let summary = run();
+    assert_eq!((&summary["io_error"], &summary["converted"]), (&json!(0), &json!(100)));
+    assert_eq!(count_converted(disk.path(), &store), 100);
+    assert_eq!(files_below(&disk.path().join("store")).len(), 100);
+}
+
+#[test]
 fn a_full_disk_costs_nothing_but_an_error() {
     let Some(disk) = SmallDisk::mount(2 << 20) else { return };
     let payloads = (0..4_u8).map(|number| vec![number; 200_000]);

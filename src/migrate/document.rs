@@ -17,7 +17,7 @@ pub struct EnvelopeCounts {
     pub v3: u64,
     /// Of schema 4.
     pub v4: u64,
-    /// Of schema 5: left as they are.
+    /// Of schema 5: left as they are, and not looked at further.
     pub current: u64,
     /// What is refused, and left as it is.
     pub refused: u64,
@@ -50,6 +50,9 @@ impl EnvelopeCounts {
     }
 }
 
+/// After so many bytes it is asked whether to go on, at the end of a value.
+const ASK_AFTER: usize = 64 * 1024;
+
 /// What a text becomes.
 #[derive(Debug)]
 pub(super) struct Migrated {
@@ -59,7 +62,7 @@ pub(super) struct Migrated {
 }
 
 /// Converts every envelope in a text that is JSON throughout; `refused` is told of those that stay, and at which byte they
-/// start.
+/// start. `None` when `goes_on`, which is asked between values, said no.
 ///
 /// # Errors
 /// When it is not JSON throughout. Nothing was told then.
@@ -67,13 +70,19 @@ pub(super) fn migrate_document(
     migrator: &mut EnvelopeMigrator,
     document: &[u8],
     mut refused: impl FnMut(usize, Error),
-) -> Result<Migrated, Error> {
+    goes_on: impl Fn() -> bool,
+) -> Result<Option<Migrated>, Error> {
     let text = str::from_utf8(document).map_err(|error| not_json(error.valid_up_to(), JsonProblem::InvalidUtf8))?;
     // All of it before anything is told: then the second pass, which meets the same text, comes to its end. Nothing is kept
     // of the values, of which there may be one for every other byte.
+    let mut asking = Asking { goes_on: &goes_on, asked_at: 0 };
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
-        value.map_err(|error| refusal(&error, text))?;
+        let value = value.map_err(|error| refusal(&error, text))?;
+        if !asking.goes_on_after(offset_in(document, value.get())) {
+            return Ok(None);
+        }
     }
+    let mut asking = Asking { goes_on: &goes_on, asked_at: 0 };
     let mut counts = EnvelopeCounts::default();
     let mut result = String::new();
     // How much of the text is in the result.
@@ -94,32 +103,61 @@ pub(super) fn migrate_document(
                 refused(start, error);
             }
         }
+        asking.goes_on_after(start + value.len())
     };
-    for_each_value(text, converted).map_err(|error| refusal(&error, text))?;
+    if !for_each_value(text, converted).map_err(|error| refusal(&error, text))? {
+        return Ok(None);
+    }
     if counts.old() == 0 {
-        return Ok(Migrated { text: None, counts });
+        return Ok(Some(Migrated { text: None, counts }));
     }
     result.push_str(&text[done..]);
-    Ok(Migrated { text: Some(result), counts })
+    Ok(Some(Migrated { text: Some(result), counts }))
 }
 
-/// Gives each value in a text, those in arrays one by one.
-fn for_each_value(text: &str, mut take: impl FnMut(&str)) -> Result<(), serde_json::Error> {
+/// Asks whether to go on, now and then.
+struct Asking<'a> {
+    goes_on: &'a dyn Fn() -> bool,
+    asked_at: usize,
+}
+
+impl Asking<'_> {
+    /// Whether to go on behind this byte.
+    fn goes_on_after(&mut self, at: usize) -> bool {
+        if at - self.asked_at < ASK_AFTER {
+            return true;
+        }
+        self.asked_at = at;
+        (self.goes_on)()
+    }
+}
+
+/// Gives each value in a text, those in arrays one by one, as long as `take` wants more; whether it wanted all.
+fn for_each_value(text: &str, mut take: impl FnMut(&str) -> bool) -> Result<bool, serde_json::Error> {
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
         let value = value?.get();
         if value.starts_with('[') {
-            serde_json::Deserializer::from_str(value).deserialize_seq(Elements(&mut take))?;
-        } else {
-            take(value);
+            let mut goes_on = true;
+            let elements = Elements { take: &mut take, goes_on: &mut goes_on };
+            let taken = serde_json::Deserializer::from_str(value).deserialize_seq(elements);
+            if !goes_on {
+                return Ok(false);
+            }
+            taken?;
+        } else if !take(value) {
+            return Ok(false);
         }
     }
-    Ok(())
+    Ok(true)
 }
 
-/// Gives each element of an array.
-struct Elements<'f, F>(&'f mut F);
+/// Gives each element of an array, until no more is wanted; then the rest is not read, which is an error to the parser.
+struct Elements<'f, F> {
+    take: &'f mut F,
+    goes_on: &'f mut bool,
+}
 
-impl<'a, F: FnMut(&str)> Visitor<'a> for Elements<'_, F> {
+impl<'a, F: FnMut(&str) -> bool> Visitor<'a> for Elements<'_, F> {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -127,8 +165,10 @@ impl<'a, F: FnMut(&str)> Visitor<'a> for Elements<'_, F> {
     }
 
     fn visit_seq<A: SeqAccess<'a>>(self, mut elements: A) -> Result<(), A::Error> {
-        while let Some(element) = elements.next_element::<&'a RawValue>()? {
-            (self.0)(element.get());
+        while *self.goes_on
+            && let Some(element) = elements.next_element::<&'a RawValue>()?
+        {
+            *self.goes_on = (self.take)(element.get());
         }
         Ok(())
     }
@@ -136,6 +176,9 @@ impl<'a, F: FnMut(&str)> Visitor<'a> for Elements<'_, F> {
 
 /// What is wrong with a text that is not JSON throughout.
 fn refusal(error: &serde_json::Error, text: &str) -> Error {
+    if text.starts_with('\u{FEFF}') {
+        return not_json(0, JsonProblem::ByteOrderMark);
+    }
     let problem = if error.is_eof() { JsonProblem::UnexpectedEnd } else { JsonProblem::Syntax };
     not_json(offset_of(error, text), problem)
 }

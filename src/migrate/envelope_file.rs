@@ -68,6 +68,15 @@ impl<'w, O: EnvelopeObserver + ?Sized> Telling<'w, O> {
     }
 }
 
+/// What became of a piece of text.
+enum Piece {
+    /// It was passed on.
+    Done,
+    NotJson(Error),
+    /// The observer wants no more.
+    Stopped,
+}
+
 impl<O: EnvelopeObserver + ?Sized> EnvelopeFile<'_, O> {
     /// Whether it came to its end; the observer may stop it before.
     pub(super) fn migrate(&mut self, len: u64) -> io::Result<bool> {
@@ -82,8 +91,9 @@ impl<O: EnvelopeObserver + ?Sized> EnvelopeFile<'_, O> {
                 return Ok(false);
             }
             match self.migrate_piece(&document, 1)? {
-                Ok(()) => return Ok(self.done_with(len)),
-                Err(error) => Some((line_of(&document, error.offset()), error)),
+                Piece::Done => return Ok(self.done_with(len)),
+                Piece::Stopped => return Ok(false),
+                Piece::NotJson(error) => Some(in_its_line(&document, error)),
             }
         } else {
             None
@@ -98,8 +108,8 @@ impl<O: EnvelopeObserver + ?Sized> EnvelopeFile<'_, O> {
     }
 
     /// Converts what is in a piece that starts in this line, and passes it on.
-    fn migrate_piece(&mut self, piece: &[u8], first_line: u64) -> io::Result<Result<(), Error>> {
-        let Self { telling, migrator, .. } = self;
+    fn migrate_piece(&mut self, piece: &[u8], first_line: u64) -> io::Result<Piece> {
+        let Self { telling, migrator, passed, .. } = self;
         // They come in order: each line is counted once.
         let (mut counted, mut line) = (0, first_line);
         let refused = |start: usize, error: Error| {
@@ -107,24 +117,26 @@ impl<O: EnvelopeObserver + ?Sized> EnvelopeFile<'_, O> {
             counted = start;
             telling.refused(line, &Refusal::Invalid(error));
         };
-        let migrated = match migrate_document(migrator, piece, refused) {
-            Ok(migrated) => migrated,
-            Err(error) => return Ok(Err(error)),
+        let migrated = match migrate_document(migrator, piece, refused, || passed(0)) {
+            Ok(Some(migrated)) => migrated,
+            Ok(None) => return Ok(Piece::Stopped),
+            Err(error) => return Ok(Piece::NotJson(error)),
         };
         self.counts.add(migrated.counts);
         match migrated.text.filter(|_| self.write) {
             Some(text) => self.rewrite.replace(text.as_bytes())?,
             None => self.rewrite.keep(piece)?,
         }
-        Ok(Ok(()))
+        Ok(Piece::Done)
     }
 
-    /// Whether one of the first two lines that are not blank is an object by itself; `None` when the observer stops it.
+    /// Whether a line is an object by itself, of those within the longest document that is taken, or the first one alone is
+    /// longer than that; `None` when the observer stops it.
     fn is_in_lines(&self) -> io::Result<Option<bool>> {
         let mut lines = Lines::new(self.source, self.cap);
         let mut line = Vec::new();
-        let mut seen = 0;
-        while seen < 2 {
+        let (mut read, mut seen) = (0, false);
+        while read <= self.cap {
             let whole = lines.next(&mut line)?;
             if line.is_empty() {
                 break;
@@ -132,15 +144,12 @@ impl<O: EnvelopeObserver + ?Sized> EnvelopeFile<'_, O> {
             if !(self.passed)(line.len() as u64) {
                 return Ok(None);
             }
-            while let Some(len) = lines.rest(|_| Ok(()))? {
-                if !(self.passed)(len) {
-                    return Ok(None);
-                }
-            }
-            if whole && is_object(&line) {
+            let tells = if whole { is_object(&line) } else { !seen };
+            if tells {
                 return Ok(Some(true));
             }
-            seen += u32::from(!whole || !line.trim_ascii().is_empty());
+            read += line.len() as u64;
+            seen |= !line.trim_ascii().is_empty();
         }
         Ok(Some(false))
     }
@@ -156,9 +165,15 @@ impl<O: EnvelopeObserver + ?Sized> EnvelopeFile<'_, O> {
             if !whole {
                 self.refuse(number, &Refusal::TooLong { cap: self.cap });
                 self.rewrite.keep(&line)?;
-            } else if let Err(error) = self.migrate_piece(&line, number)? {
-                self.refuse(number, &Refusal::Invalid(error));
-                self.rewrite.keep(&line)?;
+            } else {
+                match self.migrate_piece(&line, number)? {
+                    Piece::Done => {}
+                    Piece::Stopped => return Ok(false),
+                    Piece::NotJson(error) => {
+                        self.refuse(number, &Refusal::Invalid(error));
+                        self.rewrite.keep(&line)?;
+                    }
+                }
             }
             if !self.pass(line.len() as u64) {
                 return Ok(false);
@@ -227,10 +242,12 @@ impl<'f> Lines<'f> {
     }
 }
 
-/// The number of the line that holds this byte, from 1.
-fn line_of(text: &[u8], offset: u64) -> u64 {
-    let offset = usize::try_from(offset).unwrap_or(text.len()).min(text.len());
-    1 + newlines(&text[..offset])
+/// The number of the line that an error lies in, from 1, and the error as it is in this line by itself.
+fn in_its_line(text: &[u8], error: Error) -> (u64, Error) {
+    let offset = usize::try_from(error.offset()).unwrap_or(text.len()).min(text.len());
+    let before = &text[..offset];
+    let start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
+    (1 + newlines(before), error.moved_back(start as u64))
 }
 
 fn newlines(text: &[u8]) -> u64 {

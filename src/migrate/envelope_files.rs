@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::document::EnvelopeCounts;
 use super::envelope::EnvelopeMigrator;
 use super::envelope_file::{EnvelopeFile, Telling, Told};
-use super::leftovers::{Leftovers, Met, Stop};
+use super::leftovers::{ABOUT_SPECIAL_FILES, Leftovers, Met, Stop};
 use super::observer::EnvelopeObserver;
 use super::report::{EnvelopeFate, EnvelopeFileReport, MigrationSummary};
 use super::rewrite::Rewrite;
@@ -26,13 +26,15 @@ use crate::tenant::TenantId;
 ///
 /// A file holds JSON values one after another, one in each line or over many, each an envelope or an array of them. One that
 /// is JSON throughout and no longer than [`max_document_len`](EnvelopeFileMigrator::max_document_len) is taken as a whole.
-/// Any other is taken line by line, if one of its first two lines is an object by itself: memory is then bounded by that
-/// length, a longer line is refused, and so is each line that is not JSON.
+/// Any other is taken line by line, if one of its lines, as far as that length reaches, is an object by itself, or the first
+/// one alone is longer: memory is then bounded by that length, a longer line is refused, and so is each line that is not JSON.
+/// If none is, the file is refused as a whole.
 ///
 /// What is refused stays, and so does everything that is not an old envelope, byte for byte: other JSON, blank lines, the
 /// ends of lines and of the file. A file without old envelopes is not written. One with some is written anew beside itself,
 /// read again and compared with what was to be written, and then takes the old one's place under the conditions of
-/// [`FrameMigrator`](super::FrameMigrator).
+/// [`FrameMigrator`](super::FrameMigrator): above all, no writer may have the files open meanwhile, or what it writes later is
+/// lost.
 ///
 /// Cost: three passes over the text to find the old envelopes, and three more over each of these; to write, another to copy
 /// and one to compare.
@@ -80,7 +82,7 @@ impl EnvelopeFileMigrator {
     }
 
     /// Migrates the files at `paths` and those below the directories among them, and tells `observer`. Returns when all is
-    /// done or the observer stops it.
+    /// done or the observer stops it. A file is looked at once, however many of the paths lead to where it lies.
     ///
     /// # Panics
     /// When the observer or `paths` does.
@@ -92,7 +94,13 @@ impl EnvelopeFileMigrator {
     {
         let run = Run { options: self, observer, leftovers: Leftovers::new(self.write), put_off: Mutex::default() };
         let takes = |name: &[u8]| is_named_as_json(name) || is_leftover(name);
-        let terms = Terms { accepts: Accepts::Current, takes, preparation: &run };
+        let terms = Terms {
+            accepts: Accepts::Current,
+            takes,
+            each_once: true,
+            about_special_files: ABOUT_SPECIAL_FILES,
+            preparation: &run,
+        };
         let summary = self.scrubber.run_on(&terms, paths, &run);
         run.leftovers.into_summary(&summary)
     }
@@ -102,7 +110,7 @@ impl EnvelopeFileMigrator {
     where
         P: IntoIterator<Item = PathBuf>,
     {
-        self.scrubber.survey_of(is_named_as_json, paths, &Stop(stops))
+        self.scrubber.survey_of(is_named_as_json, true, paths, &Stop(stops))
     }
 }
 
@@ -140,7 +148,11 @@ impl<O: EnvelopeObserver + ?Sized> Preparation for Run<'_, O> {
             self.observer.file(&EnvelopeFileReport { file: &found, fate, counts, len: stamp.len, links });
         };
         match self.leftovers.meet(entry) {
-            Met::Another => {}
+            Met::Another => self.leftovers.look_beside(entry, |left, error| {
+                let (file, fate, counts) =
+                    (&FoundFile::new(left, false), EnvelopeFate::Failed(error), EnvelopeCounts::default());
+                self.observer.file(&EnvelopeFileReport { file, fate, counts, len: 0, links: 1 });
+            })?,
             Met::Leftover => return Ok(Prepared::Settled),
             Met::Somebodys(error) => {
                 tell(EnvelopeFate::Failed(&error), EnvelopeCounts::default(), 1);

@@ -9,11 +9,11 @@ use std::io::{self, Read};
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::frame::{FrameVersion, V5_START};
-use super::leftovers::{Leftovers, Met, Stop};
+use super::leftovers::{ABOUT_SPECIAL_FILES, Leftovers, Met, Stop};
 use super::observer::FrameObserver;
 use super::replacement::{Replacement, outdated};
 use super::report::{FrameFate, FrameFileReport, MigrationSummary};
@@ -41,8 +41,9 @@ const PIECE_LEN: u64 = 4 * 1024 * 1024;
 ///
 /// * The new file has the old one's name, owner, rights, extended attributes and times. Where one of these cannot be kept,
 ///   the file stays.
-/// * A file that somebody writes to, replaces or removes before its place is taken stays as they left it. Whoever holds it
-///   open and writes to it later writes to the old file, which has no name any more. Taking the place, looking and, where
+/// * No writer may have the files open meanwhile: what it writes after its file's place was taken goes to the old file, which
+///   has no name any more, and is lost.
+/// * A file that somebody writes to, replaces or removes before its place is taken stays as they left it. Taking the place, looking and, where
 ///   somebody was quicker, giving it back takes three renames, and on Linux nothing is lost in between, even if the run is
 ///   killed there: the next one tells where somebody's file is. On other systems, and on file systems that cannot trade two
 ///   names, what comes between the last look and the rename is lost.
@@ -121,9 +122,10 @@ impl FrameMigrator {
     }
 
     /// Migrates the files at `paths` and those below the directories among them, and tells `observer`. Returns when all is
-    /// done or the observer stops it.
+    /// done or the observer stops it. A file is looked at once, however many of the paths lead to where it lies.
     ///
-    /// What an earlier run left when it was killed, temporary files `.*.migrate.tmp`, is removed when this one writes.
+    /// What an earlier run left when it was killed, temporary files `.*.migrate.tmp`, is removed when this one writes: in the
+    /// directories that are searched, and beside the files that are asked for.
     ///
     /// # Panics
     /// When the observer or `paths` does.
@@ -139,23 +141,31 @@ impl FrameMigrator {
             write: self.write,
             room: Room::new(ROOM_PER_THREAD.saturating_mul(threads as u64), threads),
             copies: Mutex::default(),
+            made: Mutex::default(),
             sound: Mutex::default(),
             leftovers: Leftovers::new(self.write),
         };
         let takes = |name: &[u8]| is_frame(name) || is_leftover(name);
         let takes_all = |name: &[u8]| !is_temporary(name) || is_leftover(name);
         let takes = if self.every_file { takes_all } else { takes };
-        let terms = Terms { accepts: Accepts::Convertible, takes, preparation: &run };
+        let terms = Terms {
+            accepts: Accepts::Convertible,
+            takes,
+            each_once: true,
+            about_special_files: ABOUT_SPECIAL_FILES,
+            preparation: &run,
+        };
         let summary = self.scrubber.clone().threads(threads).run_on(&terms, paths, &run);
         run.leftovers.into_summary(&summary)
     }
 
-    /// Counts the files that a run would look at and their lengths, as [`Scrubber::survey`] does.
+    /// Counts the files that a run would look at and their lengths, as [`Scrubber::survey`] does, each once.
     pub fn survey<P>(&self, paths: P, stops: impl Fn() -> bool + Sync) -> Survey
     where
         P: IntoIterator<Item = PathBuf>,
     {
-        self.scrubber.survey(paths, &Stop(stops))
+        let takes = if self.every_file { |name: &[u8]| !is_temporary(name) } else { is_frame };
+        self.scrubber.survey_of(takes, true, paths, &Stop(stops))
     }
 
     fn thread_count(&self) -> usize {
@@ -172,6 +182,9 @@ struct Run<'r, O: ?Sized> {
     room: Room,
     /// Those that wait for their verdict, by device and inode.
     copies: Mutex<HashMap<(u64, u64), Copy>>,
+    /// Held by each copy that was made, until it has its place or is gone. Locked while one is begun: then it can be said
+    /// whether there were others.
+    made: Mutex<Arc<()>>,
     /// Those that are sound, and take their places together when a round is over.
     sound: Mutex<Vec<Sound>>,
     leftovers: Leftovers,
@@ -189,6 +202,7 @@ struct Copy {
     len: u64,
     /// Until it has its place, or is gone.
     reserved: Reserved,
+    made: Arc<()>,
 }
 
 impl<O: FrameObserver + ?Sized> Run<'_, O> {
@@ -204,7 +218,7 @@ impl<O: FrameObserver + ?Sized> Run<'_, O> {
     fn copy(&self, entry: &Entry, file: FrameFile, passed: &dyn Fn(u64) -> bool) -> io::Result<Prepared> {
         let len = file.stamp().len;
         let Some(reserved) = self.room.take(len) else { return Ok(Prepared::NotYet) };
-        let replacement = Replacement::create(entry, file)?;
+        let Some((made, replacement)) = self.begin_copy(entry, file)? else { return Ok(Prepared::NotYet) };
         let mut copied = 0;
         loop {
             match io::copy(&mut replacement.source().take(PIECE_LEN), &mut replacement.file())? {
@@ -222,8 +236,19 @@ impl<O: FrameObserver + ?Sized> Run<'_, O> {
         replacement.start_writing();
         let to_verify = FrameFile::of(replacement.file().try_clone()?.into())?;
         let stamp = to_verify.stamp();
-        self.copies().insert((stamp.device, stamp.inode), Copy { replacement, len, reserved });
+        let copy = Copy { replacement, len, reserved, made };
+        self.copies().insert((stamp.device, stamp.inode), copy);
         Ok(Prepared::Verify(to_verify))
+    }
+
+    /// An empty copy; none while the disk holds no more files, but will when the copies that there are have taken their places.
+    fn begin_copy(&self, entry: &Entry, file: FrameFile) -> io::Result<Option<(Arc<()>, Replacement)>> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = Arc::strong_count(&made) > 1;
+        match Replacement::create(entry, file) {
+            Err(error) if others && is_out_of_room(&error) => Ok(None),
+            created => Ok(Some((Arc::clone(&made), created?))),
+        }
     }
 
     /// Lets copies take their files' places: step by step, all of them in each, so that the disk puts many on record at once
@@ -236,10 +261,10 @@ impl<O: FrameObserver + ?Sized> Run<'_, O> {
             |(file, sound): (io::Result<()>, &Sound)| file.and_then(|()| sound.copy.replacement.put_on_disk());
         let files: Vec<_> = files.into_iter().zip(&sound).map(put_on_disk).collect();
         let change_names = |(file, sound): (io::Result<()>, Sound)| {
-            let Sound { entry, copy: Copy { replacement, len, reserved }, header } = sound;
+            let Sound { entry, copy: Copy { replacement, len, reserved, made }, header } = sound;
             let links = replacement.links();
             let names = file.and_then(|()| replacement.change_names());
-            drop(reserved);
+            drop((reserved, made));
             (entry, header, len, links, names)
         };
         let files: Vec<_> = files.into_iter().zip(sound).map(change_names).collect();
@@ -249,6 +274,10 @@ impl<O: FrameObserver + ?Sized> Run<'_, O> {
             self.tell(&FoundFile::new(&entry, false), fate, FrameVersion::of(&header), len, links);
         }
     }
+}
+
+fn is_out_of_room(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 impl Sound {
@@ -270,7 +299,9 @@ impl<O: FrameObserver + ?Sized> Preparation for Run<'_, O> {
         let len = file.stamp().len;
         let found = FoundFile::new(entry, false);
         match self.leftovers.meet(entry) {
-            Met::Another => {}
+            Met::Another => self.leftovers.look_beside(entry, |left, error| {
+                self.tell(&FoundFile::new(left, false), FrameFate::Failed(error), None, 0, 1);
+            })?,
             Met::Leftover => return Ok(Prepared::Settled),
             Met::Somebodys(error) => {
                 self.tell(&found, FrameFate::Failed(&error), None, len, 1);

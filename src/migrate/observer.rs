@@ -58,7 +58,7 @@ impl<F> fmt::Debug for OnFile<F> {
 ///
 /// All methods are called from the migration's threads, several at once; they should return soon.
 pub trait EnvelopeObserver: Sync {
-    /// Takes what is refused: in this file, in or from this line on, which counts from 1.
+    /// Takes what is refused: in this file, and in this line, which counts from 1; an envelope of several begins there.
     fn refused(&self, file: &FoundFile<'_>, line: u64, why: &Refusal);
 
     /// Takes what became of a file. In no order. Each file gets exactly one report, unless the migration is stopped.
@@ -67,8 +67,7 @@ pub trait EnvelopeObserver: Sync {
     /// Told that this many more bytes of the files are done with.
     fn advanced(&self, _bytes: u64) {}
 
-    /// Whether to stop. Asked after each line; where a document is taken as a whole, once it is read and once it is
-    /// converted. Files in flight then are as they were, and get no report.
+    /// Whether to stop. Asked after each line, and in long lines and documents between values. Files in flight then are as they were, and get no report.
     fn stops(&self) -> bool {
         false
     }

@@ -110,8 +110,8 @@ pub struct MigrationSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Not JSON, schema 1, or an envelope that would not be a valid message of v5. Offsets count from its start, in a file
-    /// that is not JSON from the file's.
+    /// Not JSON, schema 1, or an envelope that would not be a valid message of v5. Offsets count from the first byte of the
+    /// envelope, and where it is not JSON, from that of the line.
     Invalid(Error),
     /// A line, or a document in many lines, longer than this.
     TooLong {

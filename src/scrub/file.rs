@@ -22,6 +22,8 @@ const REACH_BACK: u64 = 8 * 1024 * 1024;
 pub(super) enum Opened {
     File(FrameFile),
     Directory(OwnedFd),
+    /// Neither.
+    Special,
 }
 
 /// A file that is being read.
@@ -69,7 +71,7 @@ impl FrameFile {
     /// Opens what an entry names.
     ///
     /// # Errors
-    /// Those of opening, and for what is neither file nor directory.
+    /// Those of opening.
     pub(super) fn open(entry: &Entry, follow_links: bool, direct: bool) -> io::Result<Opened> {
         let follow = follow_links || entry.was_asked_for();
         let direct = direct && platform::KNOWS_DIRECT;
@@ -85,10 +87,7 @@ impl FrameFile {
         match platform::kind(&stat) {
             FileType::RegularFile => {}
             FileType::Directory => return Ok(Opened::Directory(fd)),
-            _ => {
-                let advice = "is not a regular file; to read a pipe or a device, give it on standard input as -";
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, advice));
-            }
+            _ => return Ok(Opened::Special),
         }
         Ok(Opened::File(Self::new(fd, &stat, road)))
     }

@@ -4,16 +4,17 @@
 //! does not follow the size of a directory. They are opened one after another, each when those before it are worked off,
 //! and closed when nothing of them is left.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Stat};
 
 use super::in_flight::{InFlight, OpenFiles};
 use super::platform::{self, NameBuffer};
@@ -36,6 +37,8 @@ pub(super) struct Queue<I, L> {
     open_files: OpenFiles,
     takes: fn(&[u8]) -> bool,
     follow_links: bool,
+    /// Whether a file is given once, however many of the paths lead to where it lies.
+    each_once: bool,
 }
 
 struct Shared<L> {
@@ -48,8 +51,10 @@ struct Shared<L> {
     files: VecDeque<Entry>,
     /// What one thread left to others.
     left: Vec<L>,
-    /// Directories that were visited, where links are followed: links may lead in circles.
+    /// Directories that were visited, where each is once: links that are followed may lead in circles.
     visited: HashSet<(u64, u64)>,
+    /// Files that were asked for by themselves, by their directories, where each is given once.
+    asked_for: HashMap<(u64, u64), HashSet<CString>>,
     passed_over: PassedOver,
     /// Every thread waits, so there is nothing left; or one has panicked.
     over: bool,
@@ -101,6 +106,7 @@ impl<I: Iterator<Item = PathBuf>, L> Queue<I, L> {
             files: VecDeque::new(),
             left: Vec::new(),
             visited: HashSet::new(),
+            asked_for: HashMap::new(),
             passed_over: PassedOver::default(),
             over: false,
         };
@@ -112,7 +118,14 @@ impl<I: Iterator<Item = PathBuf>, L> Queue<I, L> {
             open_files: OpenFiles::default(),
             takes,
             follow_links,
+            each_once: false,
         }
+    }
+
+    /// Whether a file is given once, however many of the paths lead to where it lies.
+    pub(super) fn each_once(mut self, each_once: bool) -> Self {
+        self.each_once = each_once;
+        self
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared<L>> {
@@ -170,15 +183,16 @@ impl<I: Iterator<Item = PathBuf>, L> Queue<I, L> {
 
     /// An entry was opened and is a directory.
     pub(super) fn add_directory(&self, fd: OwnedFd, entry: &Entry) -> io::Result<()> {
-        let stamp = if self.follow_links { Some(FileStamp::new(&platform::look_at_open(&fd)?)) } else { None };
+        let is_visited_once = self.follow_links || self.each_once;
+        let id = if is_visited_once { Some(id_of(&platform::look_at_open(&fd)?)) } else { None };
         let mut shared = self.lock();
-        if let Some(stamp) = stamp
-            && !shared.visited.insert((stamp.device, stamp.inode))
+        if let Some(id) = id
+            && !shared.visited.insert(id)
         {
-            shared.passed_over.symlinks += 1;
+            shared.passed_over.symlinks += u64::from(self.follow_links);
             return Ok(());
         }
-        shared.directories.push(Unlisted::Open(Arc::new(Directory::new(fd, entry))));
+        shared.directories.push(Unlisted::Open(Arc::new(Directory::new(fd, entry, id))));
         drop(shared);
         self.changed.notify_all();
         Ok(())
@@ -257,6 +271,26 @@ impl<I: Iterator<Item = PathBuf>, L> Queue<I, L> {
         shared
     }
 
+    /// Whether no other entry led to where this file lies, where each is given once. It is the place that counts: a file
+    /// that has several names lies at each of them.
+    pub(super) fn is_first(&self, entry: &mut Entry) -> bool {
+        entry.is_first = entry.is_first || !self.each_once || self.meets_first(entry);
+        entry.is_first
+    }
+
+    fn meets_first(&self, entry: &Entry) -> bool {
+        if let Some(directory) = entry.directory() {
+            let shared = self.lock();
+            let asked_for = directory.id().and_then(|id| shared.asked_for.get(&id));
+            return !asked_for.is_some_and(|names| names.contains(entry.name()));
+        }
+        // What cannot be said where it lies is looked at.
+        let Some((directory, name)) = place_of(&entry.path()) else { return true };
+        let mut shared = self.lock();
+        let is_found_there = shared.visited.contains(&directory) && (self.takes)(name.to_bytes());
+        !is_found_there && shared.asked_for.entry(directory).or_default().insert(name)
+    }
+
     /// Whether an entry is a regular file. One that turns out to be a directory is queued.
     pub(super) fn look_at(&self, entry: &Entry) -> io::Result<bool> {
         if !entry.may_be_directory() {
@@ -331,4 +365,17 @@ impl<I: Iterator<Item = PathBuf>, L> Queue<I, L> {
         };
         Kind::of(name.to_bytes(), kind, self.takes)
     }
+}
+
+fn id_of(stat: &Stat) -> (u64, u64) {
+    let stamp = FileStamp::new(stat);
+    (stamp.device, stamp.inode)
+}
+
+/// The directory and the name of what a path leads to, through links.
+fn place_of(path: &Path) -> Option<((u64, u64), CString)> {
+    let path = path.canonicalize().ok()?;
+    let directory = FileStamp::from(&path.parent()?.metadata().ok()?);
+    let name = CString::new(path.file_name()?.as_bytes()).ok()?;
+    Some(((directory.device, directory.inode), name))
 }

@@ -149,7 +149,8 @@ impl Scrubber {
         O: Observer + ?Sized,
     {
         let threads = self.thread_count();
-        let queue = Queue::new(paths.into_iter().fuse(), threads, terms.takes, self.follow_links);
+        let queue =
+            Queue::new(paths.into_iter().fuse(), threads, terms.takes, self.follow_links).each_once(terms.each_once);
         let pace = Pace::new(self.bytes_per_second);
         let over = AtomicBool::new(false);
         let work = || {
@@ -197,16 +198,18 @@ impl Scrubber {
         P: IntoIterator<Item = PathBuf>,
         O: Observer + ?Sized,
     {
-        self.survey_of(Terms::of_scrub(self.every_file).takes, paths, observer)
+        self.survey_of(Terms::of_scrub(self.every_file).takes, false, paths, observer)
     }
 
-    /// As [`Scrubber::survey`], of files with these names.
-    pub(crate) fn survey_of<P, O>(&self, takes: fn(&[u8]) -> bool, paths: P, observer: &O) -> Survey
+    /// As [`Scrubber::survey`], of files with these names; of each once, however many of the paths lead to it, where that
+    /// is wanted.
+    pub(crate) fn survey_of<P, O>(&self, takes: fn(&[u8]) -> bool, each_once: bool, paths: P, observer: &O) -> Survey
     where
         P: IntoIterator<Item = PathBuf>,
         O: Observer + ?Sized,
     {
-        let queue = Queue::<_, Infallible>::new(paths.into_iter().fuse(), 1, takes, self.follow_links);
+        let queue =
+            Queue::<_, Infallible>::new(paths.into_iter().fuse(), 1, takes, self.follow_links).each_once(each_once);
         let mut names = NameBuffer::new();
         let mut survey = Survey::default();
         loop {
@@ -214,9 +217,10 @@ impl Scrubber {
             if files.is_empty() && (queue.is_exhausted() || observer.stops()) {
                 break;
             }
-            for entry in files {
+            for mut entry in files {
+                let is_file = queue.look_at(&entry).is_ok_and(|is_file| is_file) && queue.is_first(&mut entry);
                 let file = FoundFile::new(&entry, self.follow_links);
-                if queue.look_at(&entry).is_ok_and(|is_file| is_file)
+                if is_file
                     && observer.selects(&file)
                     && let Ok(stamp) = file.stamp()
                 {

@@ -12,6 +12,10 @@ pub(crate) struct Terms<'t> {
     pub(crate) accepts: Accepts,
     /// Which regular files in directories are taken, by their names.
     pub(crate) takes: fn(&[u8]) -> bool,
+    /// Whether a file is read once, however many of the paths lead to where it lies.
+    pub(crate) each_once: bool,
+    /// What is told of what is neither file nor directory.
+    pub(crate) about_special_files: &'static str,
     pub(crate) preparation: &'t dyn Preparation,
 }
 
@@ -19,7 +23,8 @@ impl Terms<'_> {
     /// Those of a scrub.
     pub(super) fn of_scrub(every_file: bool) -> Self {
         let takes = if every_file { |name: &[u8]| !is_temporary(name) } else { is_frame };
-        Self { accepts: Accepts::Current, takes, preparation: &AsItLies }
+        let about_special_files = "is not a regular file; to read a pipe or a device, give it on standard input as -";
+        Self { accepts: Accepts::Current, takes, each_once: false, about_special_files, preparation: &AsItLies }
     }
 }
 

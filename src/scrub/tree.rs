@@ -18,12 +18,18 @@ pub(crate) struct Directory {
     fd: OwnedFd,
     path: PathBuf,
     was_asked_for: bool,
+    /// Its device and inode, where directories are visited once.
+    id: Option<(u64, u64)>,
 }
 
 impl Directory {
     /// What `entry` names, opened.
-    pub(super) fn new(fd: OwnedFd, entry: &Entry) -> Self {
-        Self { fd, path: entry.path(), was_asked_for: entry.was_asked_for }
+    pub(super) fn new(fd: OwnedFd, entry: &Entry, id: Option<(u64, u64)>) -> Self {
+        Self { fd, path: entry.path(), was_asked_for: entry.was_asked_for, id }
+    }
+
+    pub(super) fn id(&self) -> Option<(u64, u64)> {
+        self.id
     }
 
     pub(super) fn fd(&self) -> &OwnedFd {
@@ -51,11 +57,17 @@ pub(crate) struct Entry {
     is_listed_file: bool,
     /// The observer was asked, and wants it.
     pub(super) is_selected: bool,
+    /// It is known that no other entry led to the same place before.
+    pub(super) is_first: bool,
 }
 
 impl Entry {
+    fn new(name: CString, was_asked_for: bool) -> Self {
+        Self { directory: None, name, was_asked_for, is_listed_file: false, is_selected: false, is_first: false }
+    }
+
     pub(super) fn in_directory(directory: Arc<Directory>, name: CString) -> Self {
-        Self { directory: Some(directory), name, was_asked_for: false, is_listed_file: false, is_selected: false }
+        Self { directory: Some(directory), ..Self::new(name, false) }
     }
 
     pub(super) fn file_in_directory(directory: Arc<Directory>, name: CString) -> Self {
@@ -66,9 +78,8 @@ impl Entry {
     ///
     /// # Errors
     /// When it holds a NUL, which no path can; with an entry that shows it.
-    pub(super) fn asked_for(path: PathBuf) -> Result<Self, (Self, io::Error)> {
-        let entry =
-            |name| Self { directory: None, name, was_asked_for: true, is_listed_file: false, is_selected: false };
+    pub(crate) fn asked_for(path: PathBuf) -> Result<Self, (Self, io::Error)> {
+        let entry = |name| Self::new(name, true);
         CString::new(path.into_os_string().into_vec()).map(entry).map_err(|error| {
             let shown = error.into_vec().into_iter().map(|byte| if byte == 0 { b'?' } else { byte });
             let error = io::Error::new(io::ErrorKind::InvalidInput, "a path cannot hold a NUL (shown as ?)");
@@ -90,7 +101,6 @@ impl Entry {
     }
 
     /// The directory that it was found in.
-    #[cfg(feature = "migrate")]
     pub(crate) fn directory(&self) -> Option<&Arc<Directory>> {
         self.directory.as_ref()
     }

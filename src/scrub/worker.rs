@@ -183,6 +183,9 @@ impl<I: Iterator<Item = PathBuf>, O: Observer + ?Sized> Worker<'_, I, O> {
         // Before the file, so that it is dropped after it.
         let in_flight = self.queue.count_file();
         let opened = FrameFile::open(&entry, follow_links, self.direct);
+        if matches!(opened, Ok(Opened::File(_))) && !self.queue.is_first(&mut entry) {
+            return None;
+        }
         let added = match opened {
             Ok(Opened::File(_)) if entry.may_be_directory() && !selected(&entry) => {
                 self.counts.not_selected += 1;
@@ -204,6 +207,9 @@ impl<I: Iterator<Item = PathBuf>, O: Observer + ?Sized> Worker<'_, I, O> {
                 }
                 Err(error) => Err(error),
             },
+            Ok(Opened::Special) => {
+                Err(io::Error::new(io::ErrorKind::InvalidInput, self.surroundings.terms.about_special_files))
+            }
             Ok(Opened::Directory(fd)) => self.queue.add_directory(fd, &entry),
             Err(error) => Err(error),
         };

@@ -5,11 +5,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use membrane_codec::TenantId;
 use membrane_codec::migrate::{
     EnvelopeCounts, EnvelopeFate, EnvelopeFileMigrator, EnvelopeFileReport, EnvelopeObserver, MigrationSummary, Refusal,
 };
 use membrane_codec::scrub::FoundFile;
+use membrane_codec::{JsonProblem, TenantId};
 
 use crate::envelope::{v2, v5_of_v2};
 use crate::support::{directory, names_in, read, write};
@@ -124,9 +124,68 @@ fn what_is_not_json() {
     assert_eq!(convert(&torn), (torn.clone(), vec![(3, "message_json")]));
     let (after, refused) = convert_within(b"\xef\xbb\xbf{}", 100);
     assert_eq!((after, refused), (b"\xef\xbb\xbf{}".to_vec(), vec![(1, "message_json")]));
+    // Comments and damage before the first line that is an object.
+    let text = |envelope: &str| format!("# one\n# two\n\n{{torn\n# three\n{envelope}\n");
+    assert_eq!(
+        convert(&text(&v2())),
+        (text(&v5_of_v2("acme")), [1, 2, 4, 5].map(|line| (line, "message_json")).to_vec())
+    );
+    let problem = |text: &str| match migrate_one(text) {
+        Refusal::Invalid(error) => (error.json_problem(), error.offset()),
+        why => panic!("another: {why}"),
+    };
+    assert_eq!(problem("\u{FEFF}{}"), (Some(JsonProblem::ByteOrderMark), 0));
+    assert_eq!(problem("{}\u{FEFF}"), (Some(JsonProblem::Syntax), 2));
     // In lines, what is not UTF-8 is a line's own matter.
     let text = |envelope: String| [envelope.as_bytes(), b"\n\xff\n", envelope.as_bytes()].concat();
     assert_eq!(convert_within(&text(v2()), 1 << 20), (text(v5_of_v2("acme")), vec![(2, "message_json")]));
+}
+
+/// Why the one thing that is refused in a text is.
+fn migrate_one(text: &str) -> Refusal {
+    struct Why(Mutex<Option<Refusal>>);
+    impl EnvelopeObserver for Why {
+        fn refused(&self, _: &FoundFile<'_>, _: u64, why: &Refusal) {
+            assert_eq!(self.0.lock().expect("nobody panicked").replace(*why), None);
+        }
+
+        fn file(&self, _: &EnvelopeFileReport<'_>) {}
+    }
+    let directory = directory();
+    let why = Why(Mutex::default());
+    migrator().run([write(directory.path(), "a.json", text.as_bytes())], &why);
+    why.0.into_inner().expect("nobody panicked").expect("it is refused")
+}
+
+/// The line that is told and the offset belong together, wherever the text stops being JSON.
+#[test]
+fn offsets_count_in_the_line_that_is_told() {
+    struct Told(Mutex<Vec<(u64, u64)>>);
+    impl EnvelopeObserver for Told {
+        fn refused(&self, _: &FoundFile<'_>, line: u64, why: &Refusal) {
+            let Refusal::Invalid(error) = why else { panic!("another: {why}") };
+            self.0.lock().expect("nobody panicked").push((line, error.offset()));
+        }
+
+        fn file(&self, _: &EnvelopeFileReport<'_>) {}
+    }
+    let cases: [(&[u8], (u64, u64)); 6] = [
+        (b"[\n1,\n  2,, 3\n]", (3, 4)),
+        (b"[\n1,\n2", (3, 1)),
+        (b"!", (1, 0)),
+        (b"[\n\xff]", (2, 0)),
+        // In lines.
+        (b"{}\n 1 !\n{}", (2, 3)),
+        // Envelopes count from their own first byte, which here is behind the bracket.
+        (b"[\n  {\"schema_version\":1}]", (2, 18)),
+    ];
+    for (text, expected) in cases {
+        let directory = directory();
+        let path = write(directory.path(), "a.json", text);
+        let told = Told(Mutex::default());
+        migrator().run([path], &told);
+        assert_eq!(told.0.into_inner().expect("nobody panicked"), [expected], "{}", text.escape_ascii());
+    }
 }
 
 #[test]
@@ -141,7 +200,7 @@ fn memory_is_bounded() {
     let text = |envelope: &str| format!("{envelope}\n{envelope}");
     assert_eq!(convert_within(text(&old).as_bytes(), old.len() as u64 + 1), (text(&new).into_bytes(), vec![]));
     assert_eq!(convert_within(text(&old).as_bytes(), old.len() as u64), (text(&new).into_bytes(), vec![]));
-    let refused = vec![(1, "too_long")];
+    let refused = vec![(1, "too_long"), (2, "too_long")];
     assert_eq!(convert_within(text(&old).as_bytes(), old.len() as u64 - 1), (text(&old).into_bytes(), refused));
     // The first one alone is too long, by much or by a byte; the third is the first one that tells how the file is laid out.
     for (first, len) in [(long.clone(), old.len()), (old.clone() + " ", old.len()), ("x".repeat(20_000), 10_000)] {
@@ -150,7 +209,9 @@ fn memory_is_bounded() {
     }
     // No length is too much to allow.
     assert_eq!(convert_within(text(&old).as_bytes(), u64::MAX), (text(&new).into_bytes(), vec![]));
-    // A document over many lines.
+    // A document over many lines; no line tells otherwise within the bound.
+    let document = format!("[\n{}{{}}\n]", "1,\n".repeat(1000));
+    assert_eq!(convert_within(document.as_bytes(), 1000), (document.clone().into_bytes(), vec![(1, "too_long")]));
     let document = format!("[\n1,\n{long}]");
     assert_eq!(convert_within(document.as_bytes(), 1000), (document.clone().into_bytes(), vec![(1, "too_long")]));
 }
@@ -254,6 +315,59 @@ fn files_and_directories() {
     assert_eq!(kept(&new_times), kept(&old_times));
     let after = fs::metadata(&current).expect("it is there");
     assert_eq!((after.ino(), after.ctime(), after.ctime_nsec()), (before.ino(), before.ctime(), before.ctime_nsec()));
+}
+
+/// Wants no more once something was refused.
+#[derive(Default)]
+struct StopsAtRefusal {
+    refused: Mutex<Vec<u64>>,
+    files: Mutex<usize>,
+}
+
+impl EnvelopeObserver for StopsAtRefusal {
+    fn refused(&self, _: &FoundFile<'_>, line: u64, _: &Refusal) {
+        self.refused.lock().expect("nobody panicked").push(line);
+    }
+
+    fn file(&self, _: &EnvelopeFileReport<'_>) {
+        *self.files.lock().expect("nobody panicked") += 1;
+    }
+
+    fn stops(&self) -> bool {
+        !self.refused.lock().expect("nobody panicked").is_empty()
+    }
+}
+
+#[test]
+fn a_stop_inside_a_document() {
+    let (schema_1, old) = ("{\"schema_version\":1}", v2());
+    // More than is passed over before anybody asks.
+    let others = format!("{old},\n").repeat(70_000 / old.len() + 1);
+    let array = format!("[{schema_1},\n{others}{schema_1}]");
+    for text in [array.clone(), array[1..array.len() - 1].replace("},\n", "}\n")] {
+        let directory = directory();
+        let path = write(directory.path(), "a.json", text.as_bytes());
+        let log = StopsAtRefusal::default();
+        let summary = migrator().write(true).run([path.clone()], &log);
+        assert!(summary.stopped);
+        // The one at the end was not come to.
+        assert_eq!(log.refused.into_inner().expect("nobody panicked"), [1]);
+        assert_eq!(log.files.into_inner().expect("nobody panicked"), 0);
+        assert_eq!(read(&path), text.as_bytes());
+        assert_eq!(names_in(directory.path()), ["a.json"]);
+    }
+}
+
+#[test]
+fn a_file_that_is_named_twice_is_looked_at_once() {
+    let directory = directory();
+    let path = write(directory.path(), "a.json", v2().as_bytes());
+    for (write, fate) in [(false, "convertible"), (true, "converted"), (true, "unchanged")] {
+        let log = Log::default();
+        migrator().write(write).run([path.clone(), directory.path().to_owned(), path.clone()], &log);
+        let fates: Vec<_> = log.files.into_inner().expect("nobody panicked").iter().map(|file| file.1).collect();
+        assert_eq!(fates, [fate]);
+    }
 }
 
 #[test]

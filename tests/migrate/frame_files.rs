@@ -153,6 +153,54 @@ fn links() {
     assert_eq!(names_in(outside.parent().expect("a directory")), ["real.frame"]);
 }
 
+/// Paths that lead to the same files: in an order where the file comes first, and one where its directory does.
+#[test]
+fn a_file_that_several_paths_lead_to_is_looked_at_once() {
+    let directory = directory();
+    let (tree, inner) = (directory.path().join("tree"), directory.path().join("tree/inner"));
+    let file = write(&inner, "a.blob", &v4_of(b"payload"));
+    let outside = write(&tree, "b.bin", &v4_of(b"other payload"));
+    fs::hard_link(&file, tree.join("c.blob")).expect("room");
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(&tree, &link).expect("room");
+    let paths = [
+        file.clone(),
+        link.join("inner/../inner/a.blob"),
+        outside.clone(),
+        tree.clone(),
+        inner.clone(),
+        link.clone(),
+        link.join("b.bin"),
+        file.clone(),
+    ];
+    let backward = || paths.iter().rev().cloned();
+    let lens = fs::metadata(&file).expect("it is there").len() * 2 + fs::metadata(&outside).expect("it is there").len();
+    for migrator in [FrameMigrator::new().threads(1), FrameMigrator::new().threads(3)] {
+        for order in [paths.to_vec(), backward().collect()] {
+            let log = Log::new();
+            migrator.run(order.clone(), &log);
+            let fates: Vec<_> = log.told().into_iter().map(|(_, fate)| fate).collect();
+            // The hard link is another place.
+            assert_eq!(fates, vec![Fate::Convertible(FrameVersion::V4); 3]);
+            let survey = migrator.survey(order, || false);
+            assert_eq!((survey.files, survey.bytes), (3, lens));
+        }
+    }
+    // Its directory was listed long before it is named.
+    let late = [vec![inner.clone()], vec![outside.clone(); 40], vec![file.clone()]].concat();
+    let log = Log::new();
+    FrameMigrator::new().threads(1).run(late, &log);
+    assert_eq!(log.told().len(), 2);
+    let log = Log::new();
+    FrameMigrator::new().write(true).threads(3).run(backward(), &log);
+    let fates: Vec<_> = log.told().into_iter().map(|(_, fate)| fate).collect();
+    assert_eq!(fates, vec![Fate::Converted(FrameVersion::V4); 3]);
+    for path in [file, tree.join("c.blob")] {
+        assert_eq!(read(&path), frame_of(b"payload"), "{path:?}");
+    }
+    assert_eq!(read(&outside), frame_of(b"other payload"));
+}
+
 #[test]
 fn what_is_no_file_is_told_of() {
     let directory = directory();
@@ -165,6 +213,9 @@ fn what_is_no_file_is_told_of() {
         let (_, told) = migrate(&FrameMigrator::new().write(true), &path);
         assert!(matches!(&told[..], [(told, Fate::Failed(_))] if *told == path), "{told:?}");
     }
+    let (_, told) = migrate(&FrameMigrator::new(), std::path::Path::new("/dev/null"));
+    let fate = Fate::Failed("is not a regular file: only those can be converted in their places".into());
+    assert_eq!(told, [("/dev/null".into(), fate)]);
 }
 
 #[test]
@@ -214,6 +265,39 @@ fn what_a_killed_run_left_is_removed_and_what_a_living_one_works_on_is_not() {
 }
 
 /// Directories below directories, deeper than any path may be long.
+#[test]
+fn what_a_killed_run_left_beside_files_that_are_named() {
+    let directory = directory();
+    let paths = ["a.blob", "b.blob"].map(|name| write(directory.path(), name, &v4_of(b"payload")));
+    for name in [".1-0.migrate.tmp", ".2-0.migrate.tmp", ".other.migrate.tmp", ".2-0.tmp", "sub/.1-0.migrate.tmp"] {
+        write(directory.path(), name, b"half");
+    }
+    // Somebody works on this one.
+    let living = fs::File::open(directory.path().join(".2-0.migrate.tmp")).expect("it is there");
+    rustix::fs::flock(&living, rustix::fs::FlockOperation::LockExclusive).expect("a lock");
+    // It came in the last moment before a run was killed: neither the inode nor the rest is what the name says.
+    let somebodys = write(directory.path(), ".1-2-3-4-5.migrate.tmp", b"newer");
+    let names = names_in(directory.path());
+
+    let log = Log::new();
+    let summary = FrameMigrator::new().run(paths.clone(), &log);
+    assert_eq!((summary.passed_over.temporary_files, summary.leftovers_removed), (4, 0));
+    assert_eq!((log.told().len(), names_in(directory.path())), (2, names));
+
+    let log = Log::new();
+    let summary = FrameMigrator::new().write(true).run(paths.clone(), &log);
+    assert_eq!((summary.passed_over.temporary_files, summary.leftovers_removed), (0, 1));
+    let told = log.told();
+    assert_eq!(told.len(), 3);
+    assert!(matches!(&told[0], (path, Fate::Failed(_)) if path.file_name() == somebodys.file_name()), "{told:?}");
+    assert_eq!(read(&somebodys), b"newer");
+    assert_eq!(
+        names_in(directory.path()),
+        [".1-2-3-4-5.migrate.tmp", ".2-0.migrate.tmp", ".2-0.tmp", ".other.migrate.tmp", "a.blob", "b.blob", "sub"]
+    );
+    assert_eq!(names_in(&directory.path().join("sub")), [".1-0.migrate.tmp"]);
+}
+
 #[test]
 fn deeper_than_a_path_is_long() {
     use rustix::fs::{Mode, OFlags, mkdirat, openat};

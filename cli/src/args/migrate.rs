@@ -16,11 +16,14 @@ become those of v5; all else stays. Files in v5 are known by their header and no
 checks them. A file appears whole or not at all under its name, and keeps owner, rights, extended
 attributes and times. What is refused or fails is left as it is.
 
+No writer may have the files open while --write runs: what one writes after its file was converted
+goes to the old file, which has no name any more, and is lost. Names .*.migrate.tmp are reserved for
+files that are being written; those that a killed run left are removed by the next one.
+
 A run can be interrupted and started again: what is done is v5 then. It needs room on disk for
 128 MiB of copies for each thread, or for one file if that is larger. A file that has several
-names (hard links) is converted under each that is found, and is a file of its own there. ROOTs that
-overlap make a file count twice, and the run that comes second to it may tell that it was replaced
-meanwhile: name none inside another.
+names (hard links) is converted under each that is found, and is a file of its own there. Where
+ROOTs overlap, each file is looked at once.
 
 With --json, one object per line:
   {\"path\", \"status\", \"from\", \"len\", \"reason\", \"detail\"}
@@ -41,22 +44,30 @@ Exit status:
   2  usage error, something could not be read or written, or the run was interrupted (wins over 1)";
 
 const ENVELOPES_LONG_HELP: &str = "\
-schema_version 2, 3 and 4 become 5, and what is missing is filled in behind it: tenant_id as --tenant
-says, consistency \"strong\", hlc 0, and fingerprint_compat, computed from the identity. The text is
-edited, not written anew: every other key, other JSON, blank lines and the ends of lines stay byte
-for byte. An envelope that would not be valid in v5 is told of and stays; so is a line that is not
-JSON. A file appears whole or not at all under its name, and keeps owner, rights, extended attributes
-and times. One without old envelopes is not written.
+schema_version 2, 3 and 4 become 5, and what is missing is filled in behind it: tenant_id as
+--tenant says, consistency \"strong\", hlc 0, and fingerprint_compat, computed from the identity.
+The text is edited, not written anew: every other key, other JSON, blank lines and the ends of lines
+stay byte for byte. An envelope that would not be valid in v5 is told of and stays; so is a line
+that is not JSON. A file appears whole or not at all under its name, and keeps owner, rights,
+extended attributes and times. One without old envelopes is not written.
+
+No writer may have the files open while --write runs: what one writes after its file was converted
+goes to the old file, which has no name any more, and is lost. Names .*.migrate.tmp are reserved for
+files that are being written; those that a killed run left are removed by the next one.
+
+A file that is JSON throughout is taken as a whole. Any other is taken line by line if one of its
+lines, as far as --max-len reaches, is an object by itself; if none is, it is refused as a whole.
 
 With --json, one object for each refusal and each file:
   {\"path\", \"line\", \"status\": \"refused\", \"reason\", \"detail\"}
-    line     where it begins, from 1; offsets in detail count from its own first byte
+    line     from 1: where the envelope begins, or where the text is not JSON; offsets in detail
+             count from the first byte of the envelope, or of that line
     reason   message_json | message_version (schema 1) | message_field | identity_json |
              identity_field | too_long
   {\"path\", \"status\", \"v2\", \"v3\", \"v4\", \"current\", \"refused\", \"other\", \"detail\"}
     status   unchanged | convertible (without --write) | converted | io_error
     v2, v3, v4   envelopes that are converted, or would be
-    current  envelopes in v5
+    current  envelopes whose schema_version is 5; `message` checks the rest of them
     other    JSON that is no envelope
     links    how many names a converted file had, if several
     path_bytes   the path in hexadecimal, only when it is not UTF-8

@@ -15,11 +15,16 @@ pub(crate) struct SmallDisk {
 impl SmallDisk {
     /// Nothing where this may not be done: only the superuser mounts.
     pub(crate) fn mount(bytes: u64) -> Option<Self> {
+        Self::mount_with(&format!("size={bytes}"))
+    }
+
+    /// As [`SmallDisk::mount`], with these limits in the words of tmpfs.
+    pub(crate) fn mount_with(limits: &str) -> Option<Self> {
         let directory = tempfile::tempdir().expect("a temporary directory");
         #[cfg(unix)]
         fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
         let mut mount = std::process::Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={bytes},mode=755"), "tmpfs"]).arg(directory.path());
+        mount.args(["-t", "tmpfs", "-o", &format!("{limits},mode=755"), "tmpfs"]).arg(directory.path());
         let mounted = mount.stderr(std::process::Stdio::null()).status().is_ok_and(|status| status.success());
         if !mounted {
             eprintln!("skipped: nothing can be mounted here");
