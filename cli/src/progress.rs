@@ -114,6 +114,28 @@ impl Progress {
         })
     }
 
+    /// As [`Progress::while_shown`]. Where somebody watches, `survey` meanwhile counts what there is to do; it is to stop when
+    /// [`Progress::is_over`].
+    pub(crate) fn while_surveyed<'e, T>(
+        &'e self,
+        survey: impl FnOnce() -> Survey + Send + 'e,
+        work: impl FnOnce() -> T,
+    ) -> T {
+        self.while_shown(|scope| {
+            if self.is_shown() {
+                let count = || {
+                    let whole = survey();
+                    if !whole.stopped {
+                        self.set_whole(whole);
+                    }
+                };
+                // Where threads are scarce the work goes on uncounted.
+                let _ = thread::Builder::new().spawn_scoped(scope, count);
+            }
+            work()
+        })
+    }
+
     /// Shows and records until [`Progress::end`].
     fn keep(&self) {
         let mut next_line = self.every;

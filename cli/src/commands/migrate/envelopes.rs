@@ -29,18 +29,10 @@ pub(super) fn run(args: &MigrateEnvelopesArgs) -> Result<Outcome, Failure> {
     let progress = Progress::new("files", None, false);
     let lines = Lines::new(args.json, &progress);
     let watch = Watch { json: args.json, lines, progress: &progress, totals: Mutex::default() };
-    let summary = progress.while_shown(|scope| {
-        if progress.is_shown() {
-            let survey = || {
-                let whole = migrator.survey(args.paths.iter().cloned(), || progress.is_over() || watch.stops());
-                if !whole.stopped {
-                    progress.set_whole(whole);
-                }
-            };
-            let _ = std::thread::Builder::new().spawn_scoped(scope, survey);
-        }
-        migrator.run(args.paths.iter().cloned(), &watch)
-    });
+    let summary = progress.while_surveyed(
+        || migrator.survey(args.paths.iter().cloned(), || progress.is_over() || watch.stops()),
+        || migrator.run(args.paths.iter().cloned(), &watch),
+    );
     let Watch { lines, totals, .. } = watch;
     let mut totals = totals.into_inner().unwrap_or_else(PoisonError::into_inner);
     totals.end(&summary);

@@ -32,18 +32,10 @@ pub(crate) fn run(args: &MigrateFramesArgs) -> Result<Outcome, Failure> {
         progress: &progress,
         totals: Mutex::default(),
     };
-    let summary = progress.while_shown(|scope| {
-        if progress.is_shown() {
-            let survey = || {
-                let whole = migrator.survey(args.paths.iter().cloned(), || progress.is_over() || watch.stops());
-                if !whole.stopped {
-                    progress.set_whole(whole);
-                }
-            };
-            let _ = std::thread::Builder::new().spawn_scoped(scope, survey);
-        }
-        migrator.run(args.paths.iter().cloned(), &watch)
-    });
+    let summary = progress.while_surveyed(
+        || migrator.survey(args.paths.iter().cloned(), || progress.is_over() || watch.stops()),
+        || migrator.run(args.paths.iter().cloned(), &watch),
+    );
     let Watch { lines, totals, .. } = watch;
     let mut totals = totals.into_inner().unwrap_or_else(PoisonError::into_inner);
     totals.end(&summary);
